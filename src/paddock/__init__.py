@@ -1,0 +1,40 @@
+"""Paddock: write a robot task once, then train it, watch it, replay it and put it on the robot."""
+
+import os
+import sys
+from importlib import import_module
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from paddock.contracts import State as State
+    from paddock.contracts import Step as Step
+    from paddock.env import Environment as Environment
+    from paddock.env import make as make
+    from paddock.robots import Robot as Robot
+    from paddock.tasks import terms as terms
+    from paddock.tasks.finding import find_task as find_task
+    from paddock.tasks.task import Task as Task
+
+__version__ = version("paddock")
+
+_WHERE = {
+    "Environment": "paddock.env",
+    "Robot": "paddock.robots",
+    "State": "paddock.contracts",
+    "Step": "paddock.contracts",
+    "Task": "paddock.tasks.task",
+    "find_task": "paddock.tasks.finding",
+    "make": "paddock.env",
+    "terms": "paddock.tasks",
+}
+__all__ = ["__version__", *_WHERE]
+
+
+def __getattr__(name: str) -> object:
+    """Public names are imported when first used, so that `import paddock` costs nothing."""
+    if name not in _WHERE:
+        raise AttributeError(f"module 'paddock' has no attribute '{name}'")
+    if name == "terms":
+        return import_module("paddock.tasks.terms")
+    return getattr(import_module(_WHERE[name]), name)

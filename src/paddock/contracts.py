@@ -1,0 +1,313 @@
+"""The nouns in memory: what boxes pass to each other, and nothing about how they are made.
+
+Shapes: n is the number of worlds. Floats are float32 unless said; every tensor of one State lies on one device.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+import torch
+from torch import Tensor
+
+from paddock import randomness
+from paddock.errors import unknown
+
+if TYPE_CHECKING:
+    import mujoco
+
+Obs = dict[str, Tensor]
+"""Observation groups by name: `policy` always, `privileged` (for critics) where the task has one; (n, k) each."""
+
+Range = float | tuple[float, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Layout:
+    """Where each named thing lies in the arrays of a State, resolved once, with the model's constants as tensors."""
+
+    sensors: Mapping[str, slice]
+    """Columns of sensordata. A prefix before '/' names the whole run: `joint_pos` covers `joint_pos/fl_hip` and on."""
+    qpos: Mapping[str, slice]
+    """Columns of qpos, by joint."""
+    qvel: Mapping[str, slice]
+    """Columns of qvel, by joint."""
+    actuators: Mapping[str, slice]
+    """Columns of ctrl, by actuator."""
+    bodies: Mapping[str, int]
+    home_qpos: Tensor
+    """The keyframe `home`, or the model's qpos0; (nq,)."""
+    home_joint: Tensor
+    """Home position of each actuator's joint; (nu,)."""
+    ctrl_low: Tensor
+    ctrl_high: Tensor
+    nv: int
+    control_dt: float
+    """Seconds between two control steps."""
+    constants: dict[Range, Tensor] = field(default_factory=dict, repr=False)
+
+    def constant(self, value: Range) -> Tensor:
+        """A Python number or tuple as a float32 tensor: made once, on this layout's device."""
+        if value not in self.constants:
+            self.constants[value] = torch.tensor(value, dtype=torch.float32, device=self.home_qpos.device)
+        return self.constants[value]
+
+
+@dataclass(kw_only=True, eq=False)
+class State:
+    """Everything a task's terms may read. Environments write these tensors in place; terms never do."""
+
+    layout: Layout
+    qpos: Tensor
+    qvel: Tensor
+    act: Tensor
+    ctrl: Tensor
+    sensordata: Tensor
+    fields: dict[str, Tensor]
+    """MjData fields beyond these that the task asked for, in the engine's own precision."""
+    key: Tensor
+    """Random key of each world's episode; (n,) int64."""
+    age: Tensor
+    """Control steps since the episode began; (n,) int64."""
+    action: Tensor
+    """The action of this step, within [-1, 1]; (n, na). Zero right after a reset."""
+    last_action: Tensor
+    """The action of the step before; (n, na)."""
+    memory: dict[str, Tensor]
+    command: dict[str, Tensor]
+    params: dict[str, Tensor]
+    """What randomisation drew for this episode."""
+    scope: str = ""
+    """Name of the term being evaluated: two terms of one kind draw different numbers."""
+
+    def sensor(self, name: str) -> Tensor:
+        """A sensor's columns, or those of a group such as `joint_pos`; (n, k)."""
+        if name not in self.layout.sensors:
+            raise unknown("sensor", name, self.layout.sensors)
+        return self.sensordata[:, self.layout.sensors[name]]
+
+    def joint_pos(self, name: str) -> Tensor:
+        """A joint's part of qpos; (n, 1) for a hinge or slide, (n, 7) for a free joint."""
+        if name not in self.layout.qpos:
+            raise unknown("joint", name, self.layout.qpos)
+        return self.qpos[:, self.layout.qpos[name]]
+
+    def joint_vel(self, name: str) -> Tensor:
+        """A joint's part of qvel; (n, 1) for a hinge or slide, (n, 6) for a free joint."""
+        if name not in self.layout.qvel:
+            raise unknown("joint", name, self.layout.qvel)
+        return self.qvel[:, self.layout.qvel[name]]
+
+    @property
+    def num_worlds(self) -> int:
+        return self.qpos.shape[0]
+
+    @property
+    def time(self) -> Tensor:
+        """Seconds since the episode began; (n,)."""
+        return self.age.to(torch.float32) * self.layout.control_dt
+
+    def constant(self, value: Range) -> Tensor:
+        """A number or tuple of the term as a tensor beside the state's own."""
+        return self.layout.constant(value)
+
+    def uniform(self, count: int, low: Range = 0.0, high: Range = 1.0, *, label: str = "", index: Tensor | int = 0) -> Tensor:
+        """Uniform draws; (n, count). `index` tells repeated draws of one episode apart."""
+        unit = randomness.uniform(self.key, self._stream(label), count, index)
+        if isinstance(low, tuple) or isinstance(high, tuple):
+            start = self.constant(low)
+            return unit * (self.constant(high) - start) + start
+        return unit * (high - low) + low
+
+    def normal(self, count: int, *, label: str = "", index: Tensor | int = 0) -> Tensor:
+        """Standard normal draws; (n, count)."""
+        return randomness.normal(self.key, self._stream(label), count, index)
+
+    def choice(self, options: int, count: int = 1, *, label: str = "", index: Tensor | int = 0) -> Tensor:
+        """Integers below `options`; (n, count) int64."""
+        return randomness.choice(self.key, self._stream(label), options, count, index)
+
+    def scoped(self, name: str) -> State:
+        """The same state, drawing from the streams of the term `name`."""
+        scoped = copy.copy(self)
+        scoped.scope = name
+        return scoped
+
+    def replaced(self, **changes: Any) -> State:
+        """The same state with some members exchanged."""
+        other = copy.copy(self)
+        for name, value in changes.items():
+            setattr(other, name, value)
+        return other
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Every tensor by a flat name, such as `qpos` or `memory/goal`: what is saved, and what graphs take."""
+        flat = {name: getattr(self, name) for name in SINGLE_TENSORS}
+        for group in TENSOR_GROUPS:
+            flat |= {f"{group}/{name}": value for name, value in getattr(self, group).items()}
+        return flat
+
+    @staticmethod
+    def from_tensors(layout: Layout, flat: Mapping[str, Tensor]) -> State:
+        """The inverse of `tensors`."""
+        members: dict[str, Any] = {name: flat[name] for name in SINGLE_TENSORS}
+        for group in TENSOR_GROUPS:
+            prefix = f"{group}/"
+            members[group] = {name.removeprefix(prefix): t for name, t in flat.items() if name.startswith(prefix)}
+        return State(layout=layout, **members)
+
+    def _stream(self, label: str) -> str:
+        return f"{self.scope}:{label}"
+
+
+SINGLE_TENSORS = ("qpos", "qvel", "act", "ctrl", "sensordata", "key", "age", "action", "last_action")
+TENSOR_GROUPS = ("fields", "memory", "command", "params")
+
+
+class Term(Protocol):
+    """A pure, batched function of the state; (n,), or (n, k) for an observation."""
+
+    def __call__(self, state: State, /) -> Tensor: ...
+
+
+class Memory(Protocol):
+    """Something a task remembers between steps: a goal, a timer, a command."""
+
+    def start(self, state: State, /) -> Tensor:
+        """The value when an episode begins; (n, ...)."""
+        ...
+
+    def next(self, state: State, /) -> Tensor:
+        """The value one control step later; it may read its own present one."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """What an environment returns; the tensors are the caller's to keep."""
+
+    obs: Obs
+    """What to act on next. Where an episode just ended, the first observation of the next one."""
+    reward: Tensor
+    """(n,). The sum of `terms`."""
+    terminated: Tensor
+    """(n,) bool: the episode ended in a state that has no future."""
+    truncated: Tensor
+    """(n,) bool: the episode ran out of time, and its final observation still has a value."""
+    final_obs: Obs
+    """The observation of the state reached, before any reset."""
+    success: Tensor
+    """(n,) bool: the task's success holds in the state reached. An episode succeeds by its last step."""
+    failed: Tensor
+    """(n,) bool: the engine gave up on this world in this step; it is terminated, its reward is zero."""
+    terms: dict[str, Tensor]
+    """Each reward term, weighted; (n,)."""
+    ends: dict[str, Tensor]
+    """Each termination; (n,) bool."""
+
+    @property
+    def ended(self) -> Tensor:
+        return self.terminated | self.truncated
+
+
+class Sim(Protocol):
+    """n worlds of one compiled model. Knows no task.
+
+    Between steps a sim rests at the velocity stage: positions, velocities and their sensors belong to the state just
+    reached; force, touch and accelerometer belong to the last substep and read zero right after a reset.
+    """
+
+    model: mujoco.MjModel
+    num_worlds: int
+    device: torch.device
+    qpos: Tensor
+    qvel: Tensor
+    act: Tensor
+    ctrl: Tensor
+    sensordata: Tensor
+    fields: dict[str, Tensor]
+    failed: Tensor
+    """(n,) bool: worlds in which the last step diverged, raised or was given a bad control."""
+
+    def step(self, ctrl: Tensor, substeps: int) -> None:
+        """Advance every world by `substeps` under ctrl (n, nu)."""
+        ...
+
+    def reset(self, mask: Tensor) -> None:
+        """Put the masked worlds back to the model's defaults. Follow with writes, then `forward`."""
+        ...
+
+    def write(self, name: str, value: Tensor, mask: Tensor | None = None, *, index: int | None = None) -> None:
+        """Set a state field (qpos, qvel, xfrc_applied, ...) in the masked worlds; `index` picks one of its rows."""
+        ...
+
+    def forward(self, mask: Tensor) -> None:
+        """Bring what follows from the state up to date in the masked worlds."""
+        ...
+
+    def expand(self, name: str) -> None:
+        """Give a model field a value per world."""
+        ...
+
+    def write_model(self, name: str, value: Tensor, mask: Tensor | None = None) -> None:
+        """Set an expanded model field; value is (n, ...) as in MjModel."""
+        ...
+
+    def set_const(self, mask: Tensor) -> None:
+        """Recompute what the engine derives from the model fields written."""
+        ...
+
+    def save(self) -> dict[str, Tensor]:
+        """Everything needed to go on bit for bit."""
+        ...
+
+    def load(self, saved: Mapping[str, Tensor]) -> None:
+        """Go on from what `save` returned."""
+        ...
+
+
+class Env(Protocol):
+    """What a learner sees."""
+
+    num_worlds: int
+    device: torch.device
+    action_size: int
+    obs_sizes: dict[str, int]
+    """Columns of each observation group."""
+
+    def reset(self) -> Step:
+        """Begin a new episode in every world."""
+        ...
+
+    def step(self, action: Tensor, /) -> Step:
+        """Advance every world by one control step; worlds whose episode ends begin the next one."""
+        ...
+
+
+class Policy(Protocol):
+    """From observations to actions."""
+
+    def act(self, obs: Obs, /) -> Tensor:
+        """Actions within [-1, 1]; (n, na)."""
+        ...
+
+
+class Learner(Protocol):
+    """From experience to weights. Returns numbers; never prints, logs or touches files."""
+
+    policy: Policy
+
+    def update(self, env: Env, /) -> dict[str, float]:
+        """Collect from the environment, learn from it, and return what to log."""
+        ...
+
+    def state(self) -> dict[str, Tensor]:
+        """Weights, optimiser and normalisers, for a checkpoint."""
+        ...
+
+    def load(self, saved: Mapping[str, Tensor], /) -> None: ...
+
+

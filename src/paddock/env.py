@@ -1,0 +1,305 @@
+"""Task + sim = environment: n worlds that act, reward, end and begin again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from paddock import randomness
+from paddock.contracts import Obs, State, Step
+from paddock.errors import BadAction, BadTerm, PaddockError
+from paddock.sims import make_sim
+from paddock.sims.layout import layout_of
+from paddock.sims.model import compile_text, model_text
+from paddock.tasks.finding import find_task
+from paddock.tasks.task import Task
+
+
+def make(
+    task: str | Task,
+    *,
+    num_worlds: int = 1,
+    seed: int = 0,
+    sim: str = "cpu",
+    num_threads: int | None = None,
+    first_world: int = 0,
+) -> Environment:
+    """An environment of `num_worlds` worlds.
+
+    `task` is a table name, `file.py[:NAME]`, an installed entry point or a Task. World i of one seed is the same world
+    in any batch; `first_world` numbers the first, so that several processes can share one set of worlds.
+    """
+    return Environment(
+        find_task(task), num_worlds=num_worlds, seed=seed, sim=sim, num_threads=num_threads, first_world=first_world
+    )
+
+
+class Environment:
+    """n worlds of a task. Equal seeds give equal numbers, whatever the number of worlds or threads."""
+
+    def __init__(
+        self,
+        task: Task,
+        *,
+        num_worlds: int,
+        seed: int,
+        sim: str = "cpu",
+        num_threads: int | None = None,
+        first_world: int = 0,
+    ) -> None:
+        self.task = task
+        self.seed = seed
+        self.num_worlds = num_worlds
+        self.model_text = model_text(task.spec())
+        model = compile_text(self.model_text)
+        self.substeps = _substeps(task, model.opt.timestep)
+        self.sim = make_sim(sim, model, num_worlds, num_threads=num_threads, stage=task.stage, fields=task.fields)
+        self.device = self.sim.device
+        self.failures = 0
+        """Worlds the engine gave up on since construction; each was reset and the others went on."""
+
+        self._world = torch.arange(first_world, first_world + num_worlds, device=self.device)
+        self._episode = torch.full_like(self._world, -1)
+        self._everyone = torch.ones(num_worlds, dtype=torch.bool, device=self.device)
+        self._disturbances = task.disturbances
+        self.state = self._empty_state()
+        self._nominal = self._expand_model()
+        with self._exact():
+            self._build_memory()
+            self._begin(self._everyone)
+            task.check(self.state)
+            self.obs_sizes = {group: value.shape[1] for group, value in task.observations(self.state).items()}
+        self._episode.fill_(-1)  # the episode just begun was only for the checks
+
+    @property
+    def model(self):
+        """The compiled MjModel."""
+        return self.sim.model
+
+    @property
+    def action_size(self) -> int:
+        return self.state.action.shape[1]
+
+    def reset(self) -> Step:
+        """Begin a new episode in every world."""
+        with self._exact():
+            self._begin(self._everyone)
+            obs = self._observations()
+            nothing = torch.zeros(self.num_worlds, device=self.device)
+            no = torch.zeros_like(self._everyone)
+            terms = dict.fromkeys(self.task.reward, nothing)
+            return Step(obs, nothing, no, no, obs, no, no, terms, dict.fromkeys(self.task.done, no))
+
+    def step(self, action: Tensor | np.ndarray) -> Step:
+        """Advance every world by one control step. Actions are clipped to [-1, 1] here, and nowhere else."""
+        with self._exact():
+            task, state = self.task, self.state
+            state.last_action.copy_(state.action)
+            state.action.copy_(self._checked(action).clamp(-1.0, 1.0))
+            for name, disturbance in self._disturbances.items():
+                self.sim.write("xfrc_applied", disturbance.wrench(state.scoped(name)), index=state.layout.bodies[disturbance.body])
+            self.sim.step(task.act(state), self.substeps)
+            state.age += 1
+            self._remember(*task.advance(state))
+
+            failed = self.sim.failed.clone()
+            terms = task.rewards(state)
+            ends = task.ends(state)
+            success = task.succeeded(state) & ~failed
+            terminated = failed.clone()
+            for end in ends.values():
+                terminated |= end
+            truncated = (state.age >= task.episode_steps) & ~terminated
+            if failed.any():
+                terms = self._contain(failed, terms)
+            reward = _total(terms)
+            final_obs = self._observations()
+            self._check_finite(reward, terms, final_obs)
+
+            ended = terminated | truncated
+            obs = final_obs
+            if ended.any():
+                self._begin(ended)
+                obs = self._observations()
+            return Step(obs, reward, terminated, truncated, final_obs, success, failed, terms, ends)
+
+    def sample(self) -> Tensor:
+        """Random actions, the same for the same seed, world, episode and step; (n, na)."""
+        return self.state.scoped("sample").uniform(self.action_size, -1.0, 1.0, index=self.state.age)
+
+    def save(self) -> dict[str, Tensor]:
+        """Everything needed to go on bit for bit, as named tensors."""
+        own = {f"state/{name}": value.clone() for name, value in self._own_tensors().items()}
+        return own | {f"sim/{name}": value for name, value in self.sim.save().items()} | {"episode": self._episode.clone()}
+
+    def load(self, saved: Mapping[str, Tensor]) -> None:
+        """Go on from what `save` returned, in an environment made from the same task and number of worlds."""
+        own = self._own_tensors()
+        expected = {f"state/{name}": value for name, value in own.items()} | {"episode": self._episode}
+        for name, value in expected.items():
+            if name not in saved or saved[name].shape != value.shape:
+                got = tuple(saved[name].shape) if name in saved else "nothing"
+                raise PaddockError(
+                    f"the save does not fit task '{self.task.name}' with {self.num_worlds} worlds: "
+                    f"'{name}' has {got}, wanted {tuple(value.shape)}. Load it into the task that saved it."
+                )
+        self.sim.load({name.removeprefix("sim/"): value for name, value in saved.items() if name.startswith("sim/")})
+        for name, value in expected.items():
+            value.copy_(saved[name])
+
+    def _begin(self, mask: Tensor) -> None:
+        """Start a new episode in the masked worlds and leave the others alone."""
+        task, state, sim = self.task, self.state, self.sim
+        self._episode += mask
+        state.key.copy_(torch.where(mask, randomness.world_key(self.seed, self._world, self._episode), state.key))
+        for tensor in (state.age, state.action, state.last_action):
+            tensor.masked_fill_(mask.view(-1, *[1] * (tensor.ndim - 1)), 0)
+        sim.reset(mask)
+        self._randomize(mask)
+        qpos, qvel = task.reset(state.scoped("reset"))
+        sim.write("qpos", qpos, mask)
+        sim.write("qvel", qvel, mask)
+        sim.forward(mask)
+        self._remember(*task.begin(state), mask=mask)
+
+    def _randomize(self, mask: Tensor) -> None:
+        """Draw the machine's parameters, apply them to the nominal model one after another, and write what changed."""
+        values = dict(self._nominal)
+        for name, randomizer in self.task.model_randomizers.items():
+            drawn = randomizer.draw(self.state.scoped(f"randomize/{name}"))
+            _write_masked(self.state.params, name, drawn, mask)
+            values |= randomizer.apply(drawn, values, self.state.layout)
+        for name, value in values.items():
+            self.sim.write_model(name, value, mask)
+        if any(randomizer.changes_constants for randomizer in self.task.model_randomizers.values()):
+            self.sim.set_const(mask)
+
+    def _remember(self, command: dict[str, Tensor], memory: dict[str, Tensor], *, mask: Tensor | None = None) -> None:
+        for group, values in ((self.state.command, command), (self.state.memory, memory)):
+            for name, value in values.items():
+                _write_masked(group, name, value, mask)
+
+    def _observations(self) -> Obs:
+        return self.task.observations(self.state)
+
+    def _contain(self, failed: Tensor, terms: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Count the worlds the engine gave up on; their step earns nothing, because its state means nothing."""
+        self.failures += int(failed.sum())
+        return {name: term.masked_fill(failed, 0.0) for name, term in terms.items()}
+
+    def _checked(self, action: Tensor | np.ndarray) -> Tensor:
+        action = torch.as_tensor(action, dtype=torch.float32, device=self.device)
+        wanted = (self.num_worlds, self.action_size)
+        if action.shape != wanted:
+            raise BadAction(f"the action has shape {tuple(action.shape)}; {self.task.name} takes {wanted}: (worlds, actuators).")
+        if not torch.isfinite(action.sum()):
+            world, column = (~torch.isfinite(action)).nonzero()[0].tolist()
+            raise BadAction(
+                f"the action of world {world} is {action[world, column].item()} in column {column}, "
+                f"at step {int(self.state.age[world])} of episode {int(self._episode[world])}. Check the policy's output."
+            )
+        return action
+
+    def _check_finite(self, reward: Tensor, terms: dict[str, Tensor], obs: Obs) -> None:
+        """A sum is finite only if all its parts are, and costs one pass."""
+        if torch.isfinite(reward.sum() + obs["policy"].sum()):
+            return
+        named = {f"reward term '{name}'": value for name, value in terms.items()}
+        named |= {f"observation '{name}'": value for name, value in self.task.observed(self.state).items()}
+        for name, value in named.items():
+            bad = (~torch.isfinite(value)).nonzero()
+            if len(bad):
+                world = int(bad[0, 0])
+                age = int(self.state.age[world])
+                raise BadTerm(f"{name} of task '{self.task.name}' is not finite in world {world} at step {age}.")
+
+    def _empty_state(self) -> State:
+        sim, n = self.sim, self.num_worlds
+        layout = layout_of(sim.model, control_dt=self.task.control_dt, device=self.device)
+        actions = torch.zeros(n, self.task.act.size(layout), device=self.device)
+        for disturbance in self._disturbances.values():
+            if disturbance.body not in layout.bodies:
+                raise PaddockError(f"task '{self.task.name}' pushes body '{disturbance.body}'; known: {', '.join(layout.bodies)}.")
+        return State(
+            layout=layout,
+            qpos=sim.qpos,
+            qvel=sim.qvel,
+            act=sim.act,
+            ctrl=sim.ctrl,
+            sensordata=sim.sensordata,
+            fields=sim.fields,
+            key=torch.zeros_like(self._world),
+            age=torch.zeros_like(self._world),
+            action=actions,
+            last_action=actions.clone(),
+            memory={},
+            command={},
+            params={},
+        )
+
+    def _expand_model(self) -> dict[str, Tensor]:
+        """The nominal values of every model field that randomisation writes, made per world; (n, ...)."""
+        nominal: dict[str, Tensor] = {}
+        for randomizer in self.task.model_randomizers.values():
+            for name in randomizer.model_fields:
+                if name not in nominal:
+                    self.sim.expand(name)
+                    value = torch.from_numpy(np.array(getattr(self.sim.model, name))).to(self.device)
+                    nominal[name] = value.expand(self.num_worlds, *value.shape)
+        return nominal
+
+    def _build_memory(self) -> None:
+        """Allocate what the task remembers, shaped by what its first episode begins with."""
+        self.sim.forward(self._everyone)
+        for name, randomizer in self.task.model_randomizers.items():
+            self.state.params[name] = randomizer.draw(self.state.scoped(f"randomize/{name}")).clone()
+        command, memory = self.task.begin(self.state)
+        self.state.command |= {name: value.clone() for name, value in command.items()}
+        self.state.memory |= {name: value.clone() for name, value in memory.items()}
+
+    def _own_tensors(self) -> dict[str, Tensor]:
+        """What the sim does not save."""
+        flat = self.state.tensors()
+        from_sim = ("qpos", "qvel", "act", "ctrl", "sensordata")
+        return {name: value for name, value in flat.items() if name not in from_sim and not name.startswith("fields/")}
+
+    @contextmanager
+    def _exact(self) -> Iterator[None]:
+        """No gradients, and one thread for terms: a few PyTorch operators change their last bit with the thread count."""
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            with torch.no_grad():
+                yield
+        finally:
+            torch.set_num_threads(threads)
+
+
+def _substeps(task: Task, timestep: float) -> int:
+    substeps = round(task.control_dt / timestep)
+    if substeps < 1 or abs(substeps * timestep - task.control_dt) > 1e-9:
+        raise PaddockError(
+            f"task '{task.name}': control_dt {task.control_dt} s is not a whole number of the model's timesteps of {timestep:g} s."
+        )
+    return substeps
+
+
+def _total(terms: dict[str, Tensor]) -> Tensor:
+    """The terms' sum, in the order they are named."""
+    first, *others = terms.values()
+    total = first.clone()
+    for term in others:
+        total += term
+    return total
+
+
+def _write_masked(group: dict[str, Tensor], name: str, value: Tensor, mask: Tensor | None) -> None:
+    """Write in place, because captured graphs and saved views hold on to the tensor itself."""
+    if mask is None:
+        group[name].copy_(value)
+    else:
+        group[name].copy_(torch.where(mask.view(-1, *[1] * (value.ndim - 1)), value, group[name]))

@@ -1,0 +1,95 @@
+"""Counter-based random numbers: every draw is a hash of who asks, so nothing depends on batch, order or device.
+
+A draw is addressed by (seed, world, episode) folded into one `key` per world, then by a stream (what the number is for),
+an index (which of the stream's draws) and a column. All of it is int64 arithmetic that PyTorch, onnxruntime and the
+browser compute bit for bit alike. The mixer is splitmix64's finaliser; int64 multiplication wraps, and a logical shift
+is an arithmetic one with the copied sign bits masked away.
+"""
+
+from functools import cache
+from hashlib import blake2b
+from statistics import NormalDist
+
+import torch
+from torch import Tensor
+
+GOLDEN = 0x9E3779B97F4A7C15 - (1 << 64)  # 2^64 / golden ratio, as a signed integer
+MIX_1 = 0xBF58476D1CE4E5B9 - (1 << 64)
+MIX_2 = 0x94D049BB133111EB - (1 << 64)
+UNIFORM_BITS = 24  # as many as a float32 holds exactly
+UNIFORM_UNIT = 2.0**-UNIFORM_BITS
+CELL_BITS = 12  # the quantile table of the normal distribution has 2^12 cells, its first and last 2^12 again
+CELLS = 1 << CELL_BITS
+
+
+def _shift_right(x: Tensor, bits: int) -> Tensor:
+    return (x >> bits) & ((1 << (64 - bits)) - 1)
+
+
+def _mix(x: Tensor) -> Tensor:
+    x = (x ^ _shift_right(x, 30)) * MIX_1
+    x = (x ^ _shift_right(x, 27)) * MIX_2
+    return x ^ _shift_right(x, 31)
+
+
+def fold(key: Tensor, value: Tensor | int) -> Tensor:
+    """A new key from a key and an integer; shapes broadcast."""
+    return _mix((key ^ value) + GOLDEN)
+
+
+def world_key(seed: int, world: Tensor, episode: Tensor) -> Tensor:
+    """The key of each world's episode; (n,) int64 from (n,) world numbers and (n,) episode numbers."""
+    start = _mix(torch.full_like(world, _signed(seed) ^ GOLDEN))
+    return fold(fold(start, world), episode)
+
+
+@cache
+def stream(name: str) -> int:
+    """The number of a named stream, the same on every machine and in every process."""
+    return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "little", signed=True)
+
+
+def bits(key: Tensor, name: str, count: int, index: Tensor | int = 0) -> Tensor:
+    """`count` random int64 a world; (n, count)."""
+    drawn = fold(fold(key, stream(name)), index)
+    columns = torch.arange(1, count + 1, device=key.device) * GOLDEN
+    return _mix(drawn[:, None] + columns)
+
+
+def uniform(key: Tensor, name: str, count: int, index: Tensor | int = 0) -> Tensor:
+    """Uniform on [0, 1) in steps of 2^-24; (n, count) float32."""
+    return _shift_right(bits(key, name, count, index), 64 - UNIFORM_BITS).to(torch.float32) * UNIFORM_UNIT
+
+
+def choice(key: Tensor, name: str, options: int, count: int = 1, index: Tensor | int = 0) -> Tensor:
+    """Integers in [0, options), each equally likely; (n, count) int64."""
+    high = _shift_right(bits(key, name, count, index), 32)  # 32 bits times options stays inside int64
+    return _shift_right(high * options, 32)
+
+
+def normal(key: Tensor, name: str, count: int, index: Tensor | int = 0) -> Tensor:
+    """Standard normal up to +-5.4; (n, count) float32.
+
+    Interpolates a table of quantiles: no logarithm or cosine, whose last bit differs between devices.
+    """
+    drawn = _shift_right(bits(key, name, count, index), 64 - 2 * CELL_BITS)
+    cell, within = drawn >> CELL_BITS, drawn & (CELLS - 1)
+    body, low_tail = _quantiles(key.device)
+    left = body[cell]
+    inside = left + (body[cell + 1] - left) * (within.to(torch.float32) * (1.0 / CELLS))
+    inside = torch.where(cell == 0, low_tail[within], inside)
+    return torch.where(cell == CELLS - 1, -low_tail[within], inside)
+
+
+@cache
+def _quantiles(device: torch.device) -> tuple[Tensor, Tensor]:
+    """The normal quantiles at the edges of the cells, and at the middles of the first cell's own cells."""
+    quantile = NormalDist().inv_cdf
+    edges = [0.0, *(quantile(i / CELLS) for i in range(1, CELLS)), 0.0]  # the outer edges are infinite and never used
+    tail = [quantile((i + 0.5) / CELLS / CELLS) for i in range(CELLS)]
+    return torch.tensor(edges, device=device), torch.tensor(tail, device=device)
+
+
+def _signed(seed: int) -> int:
+    """Any Python integer as a signed 64-bit one."""
+    return (seed + (1 << 63)) % (1 << 64) - (1 << 63)

@@ -1,0 +1,55 @@
+"""What the machine is: a model file, and the names that tasks use."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import mujoco
+
+from paddock.errors import BrokenModel, unknown
+
+Gains = tuple[float, float]
+"""Stiffness [N m/rad or N/m] and damping [N m s/rad or N s/m] of a position servo."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Robot:
+    """One machine. Its MJCF holds the actuators, the sensors and a keyframe `home`; no floor and no light."""
+
+    name: str
+    xml: Path | str
+    """A file, or the MJCF itself."""
+    joints: tuple[str, ...]
+    """Actuated joints, in the order of actions. Each has an actuator of the same name."""
+    base: str | None = None
+    """The body that floats, for a robot that is not bolted down."""
+    feet: tuple[str, ...] = ()
+    """Legs, in the order of the `touch` sensors."""
+    gains: Gains | None = None
+    """Of the joints' servos when a task commands positions."""
+    camera: str | int = "track"
+    """The camera that pictures are taken from."""
+
+    def spec(self) -> mujoco.MjSpec:
+        """A fresh, editable copy of the model, its names checked."""
+        spec = self._loaded.copy()
+        for joint in self.joints:
+            if spec.joint(joint) is None:
+                raise unknown(f"joint of robot {self.name}:", joint, [j.name for j in spec.joints])
+            if spec.actuator(joint) is None:
+                raise unknown(f"actuator of robot {self.name}:", joint, [a.name for a in spec.actuators])
+        if self.base is not None and spec.body(self.base) is None:
+            raise unknown(f"body of robot {self.name}:", self.base, [b.name for b in spec.bodies])
+        return spec
+
+    @cached_property
+    def _loaded(self) -> mujoco.MjSpec:
+        try:
+            from_file = isinstance(self.xml, Path)
+            spec = mujoco.MjSpec.from_file(str(self.xml)) if from_file else mujoco.MjSpec.from_string(str(self.xml))
+        except (ValueError, mujoco.FatalError) as refusal:
+            where = self.xml if isinstance(self.xml, Path) else "its MJCF"
+            raise BrokenModel(f"MuJoCo cannot read robot '{self.name}' from {where}:\n{str(refusal).strip()}") from None
+        for actuator in spec.actuators:
+            actuator.name = actuator.name or actuator.target  # files often leave a joint's motor without a name
+        return spec

@@ -1,0 +1,27 @@
+"""Sims: physics for n worlds, knowing no task. A backend is imported when it is asked for."""
+
+from collections.abc import Sequence
+
+import mujoco
+
+from paddock.contracts import Sim
+from paddock.errors import unknown
+
+SIM_NAMES = ("cpu",)
+
+
+def make_sim(
+    name: str,
+    model: mujoco.MjModel,
+    num_worlds: int,
+    *,
+    num_threads: int | None = None,
+    stage: str = "velocity",
+    fields: Sequence[str] = (),
+) -> Sim:
+    """The sim of that name, holding `num_worlds` worlds of `model`."""
+    if name == "cpu":
+        from paddock.sims.cpu import CpuSim
+
+        return CpuSim(model, num_worlds, num_threads=num_threads, stage=stage, fields=fields)
+    raise unknown("sim", name, SIM_NAMES)

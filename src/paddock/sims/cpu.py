@@ -1,0 +1,168 @@
+"""The reference sim: n worlds in one `mujoco.batch`, stepped by the engine's own threads."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import torch
+from mujoco.batch import DATA_FIELDS, Batch, SimulationError
+from torch import Tensor
+
+from paddock.errors import PaddockError, unknown
+
+VEL, ACC, NONE = (int(s) for s in (mujoco.mjtStage.mjSTAGE_VEL, mujoco.mjtStage.mjSTAGE_ACC, mujoco.mjtStage.mjSTAGE_NONE))
+FATAL_WARNINGS = slice(int(mujoco.mjtWarning.mjWARN_BADQPOS), int(mujoco.mjtWarning.mjWARN_BADCTRL) + 1)
+WRITABLE = ("qpos", "qvel", "act", "xfrc_applied", "qfrc_applied", "mocap_pos", "mocap_quat")
+
+
+class CpuSim:
+    """n worlds on the CPU. Bit-identical for any number of threads, and for any world alone or among others.
+
+    `stage="engine"` leaves derived fields one substep behind, as `mj_step` does, for tasks that copy Gymnasium's reading.
+    """
+
+    device = torch.device("cpu")
+
+    def __init__(
+        self,
+        model: mujoco.MjModel,
+        num_worlds: int,
+        *,
+        num_threads: int | None = None,
+        stage: str = "velocity",
+        fields: Sequence[str] = (),
+    ) -> None:
+        if num_worlds < 1:
+            raise PaddockError(f"num_worlds is {num_worlds}; a sim needs at least 1 world.")
+        # The engine writes warnings to a log file in the working folder unless somebody listens; `failed` is how we do.
+        mujoco.set_mju_user_warning(lambda message: None)
+        self.model = model
+        self.num_worlds = num_worlds
+        self.num_threads = min(num_threads or usable_cores(), num_worlds)
+        self._after_step, self._after_write = (VEL, VEL) if stage == "velocity" else (NONE, ACC)
+        self._batch = Batch(model, num_worlds, self.num_threads, persistent=True)
+        self._rows = {name: self._batch.bind(name) for name in WRITABLE}
+        self._ctrl = self._batch.bind("ctrl")
+        self._warnings = self._batch.warning
+        self._expanded: dict[str, np.ndarray] = {}
+        self._derived = False  # whether set_const has made derived model fields differ between worlds
+
+        self.qpos = torch.zeros(num_worlds, model.nq)
+        self.qvel = torch.zeros(num_worlds, model.nv)
+        self.act = torch.zeros(num_worlds, model.na)
+        self.ctrl = torch.zeros(num_worlds, model.nu)
+        self.sensordata = torch.zeros(num_worlds, model.nsensordata)
+        self.failed = torch.zeros(num_worlds, dtype=torch.bool)
+        self._float_views = [
+            (mirror, torch.from_numpy(self._rows[name]))
+            for name, mirror in (("qpos", self.qpos), ("qvel", self.qvel), ("act", self.act))
+            if mirror.shape[1]
+        ]
+        # outputs are read-only arrays, which torch refuses to wrap, so those go through NumPy
+        self._outputs = [(self.sensordata.numpy(), self._batch.bind("sensordata"))]
+        self.fields: dict[str, Tensor] = {}
+        for name in fields:
+            output = self._output(name)
+            self.fields[name] = torch.from_numpy(output.copy())
+            self._outputs.append((self.fields[name].numpy(), output))
+        self.forward(torch.ones(num_worlds, dtype=torch.bool))
+
+    def step(self, ctrl: Tensor, substeps: int) -> None:
+        self.ctrl.copy_(ctrl)
+        self._ctrl[:] = self.ctrl.numpy()
+        self.failed.zero_()
+        try:
+            self._batch.step(nstep=substeps, stage=self._after_step)
+        except SimulationError as error:
+            self.failed[torch.from_numpy(np.asarray(error.ids, dtype=np.int64))] = True
+        warned = self._warnings[:, FATAL_WARNINGS, 1]
+        if warned.any():
+            self.failed |= torch.from_numpy(warned.any(axis=1))
+        self._refresh()
+
+    def reset(self, mask: Tensor) -> None:
+        self._batch.reset(_ids(mask), stage=NONE)
+        self.ctrl.masked_fill_(mask[:, None], 0.0)
+
+    def write(self, name: str, value: Tensor, mask: Tensor | None = None, *, index: int | None = None) -> None:
+        if name not in self._rows:
+            raise unknown("state field", name, self._rows)
+        rows = self._rows[name] if index is None else self._rows[name][:, index]
+        _assign(rows, value, mask)
+
+    def forward(self, mask: Tensor) -> None:
+        self._batch.forward(_ids(mask), stage=self._after_write)
+        self._refresh()
+
+    def expand(self, name: str) -> None:
+        try:
+            self._expanded[name] = self._batch.expand(name)
+        except ValueError as refusal:
+            raise PaddockError(f"the model field '{name}' cannot differ between worlds: {refusal}") from None
+
+    def write_model(self, name: str, value: Tensor, mask: Tensor | None = None) -> None:
+        if name not in self._expanded:
+            raise unknown("expanded model field", name, self._expanded)
+        _assign(self._expanded[name], value, mask)
+
+    def set_const(self, mask: Tensor) -> None:
+        self._derived = True
+        self._batch.set_const(_ids(mask))
+
+    def save(self) -> dict[str, Tensor]:
+        saved = {"rows": torch.from_numpy(self._batch.state.copy())}
+        saved |= {name: getattr(self, name).clone() for name in ("sensordata", "ctrl", "failed")}
+        saved |= {f"fields/{name}": value.clone() for name, value in self.fields.items()}
+        saved |= {f"model/{name}": torch.from_numpy(value.copy()) for name, value in self._expanded.items()}
+        return saved
+
+    def load(self, saved: Mapping[str, Tensor]) -> None:
+        for name, rows in self._expanded.items():
+            rows[:] = saved[f"model/{name}"].numpy()
+        if self._derived:
+            self._batch.set_const()
+        self._batch.state[:] = saved["rows"].numpy()
+        self._refresh()
+        # acceleration-stage sensors cannot be recomputed from a state, so what they read is restored, not derived
+        for name in ("sensordata", "ctrl", "failed"):
+            getattr(self, name).copy_(saved[name])
+        for name, value in self.fields.items():
+            value.copy_(saved[f"fields/{name}"])
+
+    def _refresh(self) -> None:
+        """Copy the engine's float64 arrays into the float32 tensors that terms read."""
+        for mirror, rows in self._float_views:
+            mirror.copy_(rows)
+        for mirror, output in self._outputs:
+            np.copyto(mirror, output, casting="same_kind")
+
+    def _output(self, name: str) -> np.ndarray:
+        try:
+            return self._batch.bind(name)
+        except ValueError:
+            raise unknown("MjData field", name, DATA_FIELDS) from None
+
+
+def usable_cores() -> int:
+    """Cores this process may use: its affinity, cut down by a container's quota."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    quota_file = Path("/sys/fs/cgroup/cpu.max")
+    if quota_file.exists():
+        quota, period = quota_file.read_text().split()
+        if quota != "max":
+            cores = min(cores, max(1, round(int(quota) / int(period))))
+    return cores
+
+
+def _ids(mask: Tensor) -> np.ndarray:
+    return np.flatnonzero(mask.numpy())
+
+
+def _assign(rows: np.ndarray, value: Tensor, mask: Tensor | None) -> None:
+    if mask is None:
+        rows[:] = value.numpy()
+    else:
+        ids = _ids(mask)
+        rows[ids] = value.numpy()[ids]

@@ -1,0 +1,61 @@
+"""From a compiled model to a Layout: names to slices, resolved once."""
+
+from collections.abc import Iterable
+
+import mujoco
+import numpy as np
+import torch
+
+from paddock.contracts import Layout
+
+FREE, BALL = mujoco.mjtJoint.mjJNT_FREE, mujoco.mjtJoint.mjJNT_BALL
+QPOS_SIZE = {FREE: 7, BALL: 4}
+QVEL_SIZE = {FREE: 6, BALL: 3}
+
+
+def layout_of(model: mujoco.MjModel, *, control_dt: float, device: torch.device) -> Layout:
+    """Names and constants of `model`; its keyframe `home`, where it has one, is the home pose."""
+    sensors = [(model.sensor(i).name, model.sensor_adr[i], model.sensor_dim[i]) for i in range(model.nsensor)]
+    joints = [model.joint(i) for i in range(model.njnt)]
+    actuators = [model.actuator(i) for i in range(model.nu)]
+    home = _home_qpos(model)
+    low, high = np.where(model.actuator_ctrllimited[:, None], model.actuator_ctrlrange, [-np.inf, np.inf]).T
+    driven = model.actuator_trnid[:, 0]  # meaningful for joint transmissions, which is what robots here have
+    home_joint = [home[model.jnt_qposadr[j]] if j >= 0 else 0.0 for j in driven]
+
+    def constant(values: object) -> torch.Tensor:
+        return torch.as_tensor(np.asarray(values), dtype=torch.float32, device=device)
+
+    return Layout(
+        sensors={name: slice(int(adr), int(adr + dim)) for name, adr, dim in sensors} | _groups(sensors),
+        qpos={j.name: slice(int(j.qposadr[0]), int(j.qposadr[0]) + QPOS_SIZE.get(j.type[0], 1)) for j in joints},
+        qvel={j.name: slice(int(j.dofadr[0]), int(j.dofadr[0]) + QVEL_SIZE.get(j.type[0], 1)) for j in joints},
+        actuators={a.name: slice(i, i + 1) for i, a in enumerate(actuators)},
+        bodies={model.body(i).name: i for i in range(model.nbody)},
+        home_qpos=constant(home),
+        home_joint=constant(home_joint),
+        ctrl_low=constant(low),
+        ctrl_high=constant(high),
+        nv=model.nv,
+        control_dt=control_dt,
+    )
+
+
+def _home_qpos(model: mujoco.MjModel) -> np.ndarray:
+    keys = [model.key(i).name for i in range(model.nkey)]
+    return model.key("home").qpos if "home" in keys else model.qpos0
+
+
+def _groups(sensors: Iterable[tuple[str, int, int]]) -> dict[str, slice]:
+    """`a/b` and `a/c` side by side make a group `a`; members that lie apart make none."""
+    groups: dict[str, slice] = {}
+    scattered: set[str] = set()
+    for name, adr, dim in sensors:
+        parts = name.split("/")
+        for depth in range(1, len(parts)):
+            group = "/".join(parts[:depth])
+            start, stop = (groups[group].start, groups[group].stop) if group in groups else (int(adr), int(adr))
+            if stop != adr:
+                scattered.add(group)
+            groups[group] = slice(start, int(adr + dim))
+    return {name: columns for name, columns in groups.items() if name not in scattered}

@@ -1,0 +1,31 @@
+"""Swing a hanging pole up and keep it there."""
+
+import math
+
+from paddock.robots import CARTPOLE
+from paddock.tasks import terms as t
+from paddock.tasks.cartpole_balance import cart, off_rail
+from paddock.tasks.pole_control import SwingUpPole, height, pole_cos, pole_vector
+from paddock.tasks.task import Task
+
+up = t.Not(t.AnyOf((t.Below(pole_cos, math.cos(0.3)), off_rail)))
+
+CARTPOLE_SWINGUP = Task(
+    name="cartpole-swingup",
+    summary="Swing the hanging pole up; hold it within 0.3 rad of upright for the last second.",
+    robot=CARTPOLE,
+    control_dt=0.02,
+    episode_s=10.0,
+    act=t.JointTorque(),
+    memory={"held": t.Held(up)},
+    observe={"cart": cart, "pole": pole_vector, "joint_vel": t.joint_vel},
+    reward={
+        "height": (1.0, height),
+        "centred": (0.2, t.Near(cart, 0.5)),
+        "effort": (-0.01, t.action_size),
+    },
+    done={"off_rail": off_rail},
+    success=t.HeldFor(timer="held", seconds=1.0),
+    reset=t.Uniform(joints={"cart": (-0.3, 0.3), "pole": (math.pi - 0.3, math.pi + 0.3)}, vel=0.1),
+    expert=SwingUpPole(),
+)

@@ -1,0 +1,228 @@
+"""A task is a value: what acts, what is seen, what is rewarded, what ends an episode, where one begins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, runtime_checkable
+
+import mujoco
+import torch
+from torch import Tensor
+
+from paddock.contracts import Layout, Memory, Obs, State, Term
+from paddock.errors import BadTerm, PaddockError
+from paddock.robots import Robot
+from paddock.tasks.memories import History
+from paddock.tasks.scenes import flat_floor
+
+
+class Act(Protocol):
+    """How an action within [-1, 1] becomes ctrl."""
+
+    def actuate(self, spec: mujoco.MjSpec, robot: Robot, /) -> None:
+        """Fit the robot's actuators to this kind of action, before the model is compiled."""
+        ...
+
+    def size(self, layout: Layout, /) -> int:
+        """Columns of the action."""
+        ...
+
+    def __call__(self, state: State, /) -> Tensor:
+        """ctrl (n, nu) for `state.action`."""
+        ...
+
+
+class Reset(Protocol):
+    """Where an episode begins."""
+
+    def __call__(self, state: State, /) -> tuple[Tensor, Tensor]:
+        """qpos (n, nq) and qvel (n, nv), drawn from the state's keys."""
+        ...
+
+
+@runtime_checkable
+class ModelRandomizer(Protocol):
+    """A property of the machine, drawn when an episode begins and always applied to the nominal model."""
+
+    @property
+    def model_fields(self) -> tuple[str, ...]:
+        """The MjModel fields it writes."""
+        ...
+
+    @property
+    def changes_constants(self) -> bool:
+        """Whether the engine derives constants from these fields."""
+        ...
+
+    def draw(self, state: State, /) -> Tensor:
+        """What becomes `state.params` under its name; (n, k)."""
+        ...
+
+    def apply(self, drawn: Tensor, values: Mapping[str, Tensor], layout: Layout, /) -> dict[str, Tensor]:
+        """New values (n, ...) of its fields, from those the randomisers before it left."""
+        ...
+
+
+@runtime_checkable
+class Disturbance(Protocol):
+    """A force on a body that changes over time."""
+
+    @property
+    def body(self) -> str: ...
+
+    def wrench(self, state: State, /) -> Tensor:
+        """Force and torque in the world frame; (n, 6)."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """One task. Every term is a pure, batched function of the State, named by its key."""
+
+    name: str
+    robot: Robot
+    control_dt: float
+    """Seconds between two actions; a whole number of the model's timesteps."""
+    episode_s: float
+    """Seconds until an episode is truncated."""
+    act: Act
+    observe: Mapping[str, Term]
+    """What the policy sees: only what the hardware can measure."""
+    reward: Mapping[str, tuple[float, Term]]
+    """Weight and term by name. Their sum is the reward; nothing is scaled behind your back."""
+    done: Mapping[str, Term]
+    """Conditions that end an episode for good; bool."""
+    reset: Reset
+    privileged: Mapping[str, Term] = field(default_factory=dict)
+    """What only a critic sees, and no robot needs."""
+    success: Term | None = None
+    """Recorded, not rewarded. An episode succeeds when this holds at its last step."""
+    command: Mapping[str, Memory] = field(default_factory=dict)
+    """What an operator may ask for, drawn at random in training."""
+    memory: Mapping[str, Memory] = field(default_factory=dict)
+    """What the task must remember; advanced once a step, in this order, each seeing the new values before it."""
+    history: Mapping[str, int] = field(default_factory=dict)
+    """Observations of `observe` to stack: the last so many control steps, oldest first."""
+    randomize: Mapping[str, ModelRandomizer | Disturbance] = field(default_factory=dict)
+    scene: Callable[[Robot], mujoco.MjSpec] = flat_floor
+    """The world around the robot."""
+    fields: tuple[str, ...] = ()
+    """MjData fields that terms read beyond qpos, qvel, act, ctrl and sensors."""
+    stage: Literal["velocity", "engine"] = "velocity"
+    """`engine` reads derived fields one substep late, as plain `mj_step` leaves them; only the CPU sim can."""
+    expert: Term | None = None
+    """A hand-written controller, state to action: the proof that the task is possible."""
+    summary: str = ""
+    version: int = 0
+    """Raised when learning results could change."""
+
+    def spec(self) -> mujoco.MjSpec:
+        """The scene with the robot in it, its actuators fitted to the task's actions."""
+        spec = self.scene(self.robot)
+        self.act.actuate(spec, self.robot)
+        return spec
+
+    @property
+    def episode_steps(self) -> int:
+        return round(self.episode_s / self.control_dt)
+
+    @property
+    def memories(self) -> dict[str, Memory]:
+        """The task's own memory, then that of its observations."""
+        stacked = {f"history/{name}": History(term=self.observe[name], steps=k) for name, k in self.history.items()}
+        return {**self.memory, **stacked}
+
+    @property
+    def model_randomizers(self) -> dict[str, ModelRandomizer]:
+        return {name: r for name, r in self.randomize.items() if isinstance(r, ModelRandomizer)}
+
+    @property
+    def disturbances(self) -> dict[str, Disturbance]:
+        return {name: r for name, r in self.randomize.items() if isinstance(r, Disturbance)}
+
+    def begin(self, state: State) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        """Command and memory of a new episode, from the state it begins in."""
+        return self._remember(state, lambda memory: memory.start)
+
+    def advance(self, state: State) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        """Command and memory one step on, from the state the physics reached."""
+        return self._remember(state, lambda memory: memory.next)
+
+    def rewards(self, state: State) -> dict[str, Tensor]:
+        """Each reward term, weighted; (n,)."""
+        return {name: term(state) * weight for name, (weight, term) in self.reward.items()}
+
+    def ends(self, state: State) -> dict[str, Tensor]:
+        """Each termination; (n,) bool."""
+        return {name: term(state) for name, term in self.done.items()}
+
+    def succeeded(self, state: State) -> Tensor:
+        """(n,) bool."""
+        return torch.zeros_like(state.age, dtype=torch.bool) if self.success is None else self.success(state)
+
+    def observations(self, state: State) -> Obs:
+        """Each group's terms side by side; pure, so it may be called twice."""
+        groups = {"policy": torch.cat(list(self.observed(state).values()), dim=1)}
+        if self.privileged:
+            groups["privileged"] = torch.cat([columns(term(state)) for term in self.privileged.values()], dim=1)
+        return groups
+
+    def observed(self, state: State) -> dict[str, Tensor]:
+        """The policy's observation by name; (n, k) each."""
+        return {
+            name: state.memory[f"history/{name}"].flatten(1) if name in self.history else columns(term(state))
+            for name, term in self.observe.items()
+        }
+
+    def check(self, state: State) -> None:
+        """Evaluate every term once, and say which one is wrong: at construction, not in hour three."""
+        for name in self.history:
+            if name not in self.observe:
+                raise BadTerm(f"task '{self.name}': history of '{name}', which is not in observe: {', '.join(self.observe)}.")
+        if not self.observe or not self.reward:
+            raise BadTerm(f"task '{self.name}' needs at least one term in observe and one in reward.")
+        n = state.num_worlds
+        for group, terms in (("observe", self.observe), ("privileged", self.privileged)):
+            for name, term in terms.items():
+                with self._named(group, name):
+                    value = term(state)
+                    _expect(value.ndim in (1, 2) and value.shape[0] == n and value.is_floating_point(), value, "(n,) or (n, k) float")
+        for name, (_, term) in self.reward.items():
+            with self._named("reward", name):
+                value = term(state)
+                _expect(value.shape == (n,) and value.is_floating_point(), value, "(n,) float")
+        conditions = dict(self.done) | ({"success": self.success} if self.success else {})
+        for name, term in conditions.items():
+            with self._named("done" if name in self.done else "success", name):
+                value = term(state)
+                _expect(value.shape == (n,) and value.dtype == torch.bool, value, "(n,) bool")
+        with self._named("act", type(self.act).__name__):
+            _expect((value := self.act(state)).shape == state.ctrl.shape, value, f"(n, {state.ctrl.shape[1]})")
+
+    def _remember(self, state: State, verb: Callable[[Memory], Term]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        now = state.replaced(command=dict(state.command), memory=dict(state.memory))
+        for name, memory in self.command.items():
+            now.command[name] = verb(memory)(now.scoped(f"command/{name}"))
+        for name, memory in self.memories.items():
+            now.memory[name] = verb(memory)(now.scoped(f"memory/{name}"))
+        return now.command, now.memory
+
+    @contextmanager
+    def _named(self, group: str, name: str) -> Iterator[None]:
+        """Whatever goes wrong inside is said together with the term's name."""
+        try:
+            yield
+        except (PaddockError, KeyError, IndexError, RuntimeError) as error:
+            raise BadTerm(f"task '{self.name}', {group} term '{name}': {error}") from error
+
+
+def columns(value: Tensor) -> Tensor:
+    """(n,) as (n, 1); (n, k) as it is."""
+    return value if value.ndim == 2 else value[:, None]
+
+
+def _expect(good: bool, value: Tensor, wanted: str) -> None:
+    if not good:
+        raise BadTerm(f"returned shape {tuple(value.shape)} {value.dtype}, wanted {wanted}.")
