@@ -1,10 +1,10 @@
 """Paddock: write a robot task once, then train it, watch it, replay it and put it on the robot."""
 
-import os
-import sys
 from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING
+
+from paddock.gl_choice import choose_gl
 
 if TYPE_CHECKING:
     from paddock.contracts import State as State
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from paddock.tasks import terms as terms
     from paddock.tasks.finding import find_task as find_task
     from paddock.tasks.task import Task as Task
+
+choose_gl()
 
 __version__ = version("paddock")
 

@@ -5,7 +5,6 @@ Shapes: n is the number of worlds. Floats are float32 unless said; every tensor 
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -54,6 +53,36 @@ class Layout:
         if value not in self.constants:
             self.constants[value] = torch.tensor(value, dtype=torch.float32, device=self.home_qpos.device)
         return self.constants[value]
+
+
+@dataclass(frozen=True, eq=False)
+class Worlds:
+    """Some worlds of a batch, and how to read and write only those.
+
+    With `rows`, what concerns them is computed for them alone: cheap where few of many worlds begin anew. Without, it is
+    computed for all and kept where `mask` holds: the static shapes that a captured graph needs.
+    """
+
+    mask: Tensor
+    """(n,) bool."""
+    rows: Tensor | None
+    """(k,) int64, ascending."""
+
+    @staticmethod
+    def where(mask: Tensor, *, by_rows: bool) -> Worlds:
+        """The worlds in which `mask` holds."""
+        return Worlds(mask, mask.nonzero()[:, 0] if by_rows else None)
+
+    def take(self, tensor: Tensor) -> Tensor:
+        """The part of a batch tensor that belongs to these worlds; (k, ...), or (n, ...) without rows."""
+        return tensor if self.rows is None else tensor.index_select(0, self.rows)
+
+    def put(self, tensor: Tensor, value: Tensor) -> None:
+        """Write what was computed for these worlds into a batch tensor, in place: others hold on to that tensor."""
+        if self.rows is None:
+            tensor.copy_(torch.where(self.mask.view(-1, *[1] * (tensor.ndim - 1)), value, tensor))
+        else:
+            tensor.index_copy_(0, self.rows, value)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -132,16 +161,22 @@ class State:
 
     def scoped(self, name: str) -> State:
         """The same state, drawing from the streams of the term `name`."""
-        scoped = copy.copy(self)
-        scoped.scope = name
-        return scoped
+        return self.replaced(scope=name)
 
     def replaced(self, **changes: Any) -> State:
         """The same state with some members exchanged."""
-        other = copy.copy(self)
-        for name, value in changes.items():
-            setattr(other, name, value)
+        other = object.__new__(State)
+        other.__dict__ = self.__dict__ | changes
         return other
+
+    def of(self, worlds: Worlds) -> State:
+        """The state of some worlds alone."""
+        return State.from_tensors(self.layout, {name: worlds.take(value) for name, value in self.tensors().items()})
+
+    def refreshed(self, whole: State, worlds: Worlds) -> State:
+        """This state of some worlds, with what the sim writes taken anew from the whole batch."""
+        taken: dict[str, Any] = {name: worlds.take(getattr(whole, name)) for name in SIM_TENSORS}
+        return self.replaced(fields={name: worlds.take(value) for name, value in whole.fields.items()}, **taken)
 
     def tensors(self) -> dict[str, Tensor]:
         """Every tensor by a flat name, such as `qpos` or `memory/goal`: what is saved, and what graphs take."""
@@ -163,7 +198,8 @@ class State:
         return f"{self.scope}:{label}"
 
 
-SINGLE_TENSORS = ("qpos", "qvel", "act", "ctrl", "sensordata", "key", "age", "action", "last_action")
+SIM_TENSORS = ("qpos", "qvel", "act", "ctrl", "sensordata")
+SINGLE_TENSORS = (*SIM_TENSORS, "key", "age", "action", "last_action")
 TENSOR_GROUPS = ("fields", "memory", "command", "params")
 
 
@@ -232,31 +268,34 @@ class Sim(Protocol):
     failed: Tensor
     """(n,) bool: worlds in which the last step diverged, raised or was given a bad control."""
 
+    by_rows: bool
+    """Whether `Worlds` of this sim should carry rows."""
+
     def step(self, ctrl: Tensor, substeps: int) -> None:
         """Advance every world by `substeps` under ctrl (n, nu)."""
         ...
 
-    def reset(self, mask: Tensor) -> None:
-        """Put the masked worlds back to the model's defaults. Follow with writes, then `forward`."""
+    def reset(self, worlds: Worlds) -> None:
+        """Put some worlds back to the model's defaults. Follow with writes, then `forward`."""
         ...
 
-    def write(self, name: str, value: Tensor, mask: Tensor | None = None, *, index: int | None = None) -> None:
-        """Set a state field (qpos, qvel, xfrc_applied, ...) in the masked worlds; `index` picks one of its rows."""
+    def write(self, name: str, value: Tensor, worlds: Worlds | None = None, *, index: int | None = None) -> None:
+        """Set a state field (qpos, qvel, xfrc_applied, ...) as `Worlds.put` does; `index` picks one of its rows."""
         ...
 
-    def forward(self, mask: Tensor) -> None:
-        """Bring what follows from the state up to date in the masked worlds."""
+    def forward(self, worlds: Worlds) -> None:
+        """Bring what follows from the state up to date in some worlds."""
         ...
 
     def expand(self, name: str) -> None:
         """Give a model field a value per world."""
         ...
 
-    def write_model(self, name: str, value: Tensor, mask: Tensor | None = None) -> None:
-        """Set an expanded model field; value is (n, ...) as in MjModel."""
+    def write_model(self, name: str, value: Tensor, worlds: Worlds) -> None:
+        """Set an expanded model field; value is (k, ...) with MjModel's shape behind."""
         ...
 
-    def set_const(self, mask: Tensor) -> None:
+    def set_const(self, worlds: Worlds) -> None:
         """Recompute what the engine derives from the model fields written."""
         ...
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from paddock import randomness
-from paddock.contracts import Obs, State, Step
+from paddock.contracts import SIM_TENSORS, Obs, State, Step, Worlds
 from paddock.errors import BadAction, BadTerm, PaddockError
 from paddock.sims import make_sim
 from paddock.sims.layout import layout_of
@@ -64,7 +64,7 @@ class Environment:
 
         self._world = torch.arange(first_world, first_world + num_worlds, device=self.device)
         self._episode = torch.full_like(self._world, -1)
-        self._everyone = torch.ones(num_worlds, dtype=torch.bool, device=self.device)
+        self._everyone = Worlds.where(torch.ones_like(self._world, dtype=torch.bool), by_rows=self.sim.by_rows)
         self._disturbances = task.disturbances
         self.state = self._empty_state()
         self._nominal = self._expand_model()
@@ -88,9 +88,9 @@ class Environment:
         """Begin a new episode in every world."""
         with self._exact():
             self._begin(self._everyone)
-            obs = self._observations()
+            obs = self.task.observations(self.state)
             nothing = torch.zeros(self.num_worlds, device=self.device)
-            no = torch.zeros_like(self._everyone)
+            no = torch.zeros_like(self._everyone.mask)
             terms = dict.fromkeys(self.task.reward, nothing)
             return Step(obs, nothing, no, no, obs, no, no, terms, dict.fromkeys(self.task.done, no))
 
@@ -104,7 +104,9 @@ class Environment:
                 self.sim.write("xfrc_applied", disturbance.wrench(state.scoped(name)), index=state.layout.bodies[disturbance.body])
             self.sim.step(task.act(state), self.substeps)
             state.age += 1
-            self._remember(*task.advance(state))
+            command, memory = task.advance(state)
+            _copy_all(state.command, command)
+            _copy_all(state.memory, memory)
 
             failed = self.sim.failed.clone()
             terms = task.rewards(state)
@@ -117,14 +119,16 @@ class Environment:
             if failed.any():
                 terms = self._contain(failed, terms)
             reward = _total(terms)
-            final_obs = self._observations()
+            final_obs = task.observations(state)
             self._check_finite(reward, terms, final_obs)
 
             ended = terminated | truncated
             obs = final_obs
             if ended.any():
-                self._begin(ended)
-                obs = self._observations()
+                begun = Worlds.where(ended, by_rows=self.sim.by_rows)
+                obs = {group: value.clone() for group, value in final_obs.items()}
+                for group, value in task.observations(self._begin(begun)).items():
+                    begun.put(obs[group], value)
             return Step(obs, reward, terminated, truncated, final_obs, success, failed, terms, ends)
 
     def sample(self) -> Tensor:
@@ -151,40 +155,40 @@ class Environment:
         for name, value in expected.items():
             value.copy_(saved[name])
 
-    def _begin(self, mask: Tensor) -> None:
-        """Start a new episode in the masked worlds and leave the others alone."""
+    def _begin(self, worlds: Worlds) -> State:
+        """Start a new episode in some worlds, leave the others alone, and return the state of those begun."""
         task, state, sim = self.task, self.state, self.sim
-        self._episode += mask
-        state.key.copy_(torch.where(mask, randomness.world_key(self.seed, self._world, self._episode), state.key))
+        self._episode += worlds.mask
+        key = randomness.world_key(self.seed, worlds.take(self._world), worlds.take(self._episode))
+        worlds.put(state.key, key)
         for tensor in (state.age, state.action, state.last_action):
-            tensor.masked_fill_(mask.view(-1, *[1] * (tensor.ndim - 1)), 0)
-        sim.reset(mask)
-        self._randomize(mask)
-        qpos, qvel = task.reset(state.scoped("reset"))
-        sim.write("qpos", qpos, mask)
-        sim.write("qvel", qvel, mask)
-        sim.forward(mask)
-        self._remember(*task.begin(state), mask=mask)
+            tensor.masked_fill_(worlds.mask.view(-1, *[1] * (tensor.ndim - 1)), 0)
+        fresh = state.of(worlds)
+        sim.reset(worlds)
+        self._randomize(worlds, fresh)
+        qpos, qvel = task.reset(fresh.scoped("reset"))
+        sim.write("qpos", qpos, worlds)
+        sim.write("qvel", qvel, worlds)
+        sim.forward(worlds)
+        fresh = fresh.refreshed(state, worlds)
+        fresh.command, fresh.memory = task.begin(fresh)
+        for own, begun in ((state.command, fresh.command), (state.memory, fresh.memory)):
+            for name, value in begun.items():
+                worlds.put(own[name], value)
+        return fresh
 
-    def _randomize(self, mask: Tensor) -> None:
-        """Draw the machine's parameters, apply them to the nominal model one after another, and write what changed."""
-        values = dict(self._nominal)
-        for name, randomizer in self.task.model_randomizers.items():
-            drawn = randomizer.draw(self.state.scoped(f"randomize/{name}"))
-            _write_masked(self.state.params, name, drawn, mask)
-            values |= randomizer.apply(drawn, values, self.state.layout)
+    def _randomize(self, worlds: Worlds, fresh: State) -> None:
+        """Draw the machine's parameters, apply them to the nominal model one after another, and write the outcome."""
+        randomizers = self.task.model_randomizers
+        values = {name: value.expand(fresh.num_worlds, *value.shape) for name, value in self._nominal.items()}
+        for name, randomizer in randomizers.items():
+            drawn = randomizer.draw(fresh.scoped(f"randomize/{name}"))
+            worlds.put(self.state.params[name], drawn)
+            values |= randomizer.apply(drawn, values, fresh.layout)
         for name, value in values.items():
-            self.sim.write_model(name, value, mask)
-        if any(randomizer.changes_constants for randomizer in self.task.model_randomizers.values()):
-            self.sim.set_const(mask)
-
-    def _remember(self, command: dict[str, Tensor], memory: dict[str, Tensor], *, mask: Tensor | None = None) -> None:
-        for group, values in ((self.state.command, command), (self.state.memory, memory)):
-            for name, value in values.items():
-                _write_masked(group, name, value, mask)
-
-    def _observations(self) -> Obs:
-        return self.task.observations(self.state)
+            self.sim.write_model(name, value, worlds)
+        if any(randomizer.changes_constants for randomizer in randomizers.values()):
+            self.sim.set_const(worlds)
 
     def _contain(self, failed: Tensor, terms: dict[str, Tensor]) -> dict[str, Tensor]:
         """Count the worlds the engine gave up on; their step earns nothing, because its state means nothing."""
@@ -242,14 +246,13 @@ class Environment:
         )
 
     def _expand_model(self) -> dict[str, Tensor]:
-        """The nominal values of every model field that randomisation writes, made per world; (n, ...)."""
+        """Expand every model field that randomisation writes, and keep its nominal value."""
         nominal: dict[str, Tensor] = {}
         for randomizer in self.task.model_randomizers.values():
             for name in randomizer.model_fields:
                 if name not in nominal:
                     self.sim.expand(name)
-                    value = torch.from_numpy(np.array(getattr(self.sim.model, name))).to(self.device)
-                    nominal[name] = value.expand(self.num_worlds, *value.shape)
+                    nominal[name] = torch.from_numpy(np.array(getattr(self.sim.model, name))).to(self.device)
         return nominal
 
     def _build_memory(self) -> None:
@@ -264,8 +267,7 @@ class Environment:
     def _own_tensors(self) -> dict[str, Tensor]:
         """What the sim does not save."""
         flat = self.state.tensors()
-        from_sim = ("qpos", "qvel", "act", "ctrl", "sensordata")
-        return {name: value for name, value in flat.items() if name not in from_sim and not name.startswith("fields/")}
+        return {name: value for name, value in flat.items() if name not in SIM_TENSORS and not name.startswith("fields/")}
 
     @contextmanager
     def _exact(self) -> Iterator[None]:
@@ -297,9 +299,7 @@ def _total(terms: dict[str, Tensor]) -> Tensor:
     return total
 
 
-def _write_masked(group: dict[str, Tensor], name: str, value: Tensor, mask: Tensor | None) -> None:
-    """Write in place, because captured graphs and saved views hold on to the tensor itself."""
-    if mask is None:
-        group[name].copy_(value)
-    else:
-        group[name].copy_(torch.where(mask.view(-1, *[1] * (value.ndim - 1)), value, group[name]))
+def _copy_all(own: dict[str, Tensor], values: dict[str, Tensor]) -> None:
+    """Copy in place, because captured graphs and saved views hold on to the tensors themselves."""
+    for name, value in values.items():
+        own[name].copy_(value)

@@ -1,9 +1,9 @@
 """Counter-based random numbers: every draw is a hash of who asks, so nothing depends on batch, order or device.
 
-A draw is addressed by (seed, world, episode) folded into one `key` per world, then by a stream (what the number is for),
-an index (which of the stream's draws) and a column. All of it is int64 arithmetic that PyTorch, onnxruntime and the
-browser compute bit for bit alike. The mixer is splitmix64's finaliser; int64 multiplication wraps, and a logical shift
-is an arithmetic one with the copied sign bits masked away.
+A draw is addressed by (seed, world, episode), hashed into one `key` per world, then by a stream (what the number is for),
+an index (which of the stream's draws) and a column. Those three move the key along splitmix64's sequence, each by a step
+of its own, and the generator's finaliser mixes the sum. It is int64 arithmetic that PyTorch, onnxruntime and the browser
+compute bit for bit alike: multiplication wraps, and a logical shift is an arithmetic one with the sign bits masked away.
 """
 
 from functools import cache
@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 GOLDEN = 0x9E3779B97F4A7C15 - (1 << 64)  # 2^64 / golden ratio, as a signed integer
+INDEX_STEP = 0xD1342543DE82EF95 - (1 << 64)  # an odd multiplier of good spectral quality, apart from GOLDEN
 MIX_1 = 0xBF58476D1CE4E5B9 - (1 << 64)
 MIX_2 = 0x94D049BB133111EB - (1 << 64)
 UNIFORM_BITS = 24  # as many as a float32 holds exactly
@@ -32,15 +33,10 @@ def _mix(x: Tensor) -> Tensor:
     return x ^ _shift_right(x, 31)
 
 
-def fold(key: Tensor, value: Tensor | int) -> Tensor:
-    """A new key from a key and an integer; shapes broadcast."""
-    return _mix((key ^ value) + GOLDEN)
-
-
 def world_key(seed: int, world: Tensor, episode: Tensor) -> Tensor:
     """The key of each world's episode; (n,) int64 from (n,) world numbers and (n,) episode numbers."""
-    start = _mix(torch.full_like(world, _signed(seed) ^ GOLDEN))
-    return fold(fold(start, world), episode)
+    seeded = _mix(torch.full_like(world, _signed(seed)) + GOLDEN)
+    return _mix(_mix(seeded + world * GOLDEN) + episode * INDEX_STEP)
 
 
 @cache
@@ -51,9 +47,8 @@ def stream(name: str) -> int:
 
 def bits(key: Tensor, name: str, count: int, index: Tensor | int = 0) -> Tensor:
     """`count` random int64 a world; (n, count)."""
-    drawn = fold(fold(key, stream(name)), index)
-    columns = torch.arange(1, count + 1, device=key.device) * GOLDEN
-    return _mix(drawn[:, None] + columns)
+    moved = key + (index * INDEX_STEP + stream(name))
+    return _mix(moved[:, None] + _columns(count, key.device))
 
 
 def uniform(key: Tensor, name: str, count: int, index: Tensor | int = 0) -> Tensor:
@@ -79,6 +74,11 @@ def normal(key: Tensor, name: str, count: int, index: Tensor | int = 0) -> Tenso
     inside = left + (body[cell + 1] - left) * (within.to(torch.float32) * (1.0 / CELLS))
     inside = torch.where(cell == 0, low_tail[within], inside)
     return torch.where(cell == CELLS - 1, -low_tail[within], inside)
+
+
+@cache
+def _columns(count: int, device: torch.device) -> Tensor:
+    return torch.tensor([_signed(i * GOLDEN) for i in range(1, count + 1)], device=device)
 
 
 @cache

@@ -10,6 +10,7 @@ import torch
 from mujoco.batch import DATA_FIELDS, Batch, SimulationError
 from torch import Tensor
 
+from paddock.contracts import Worlds
 from paddock.errors import PaddockError, unknown
 
 VEL, ACC, NONE = (int(s) for s in (mujoco.mjtStage.mjSTAGE_VEL, mujoco.mjtStage.mjSTAGE_ACC, mujoco.mjtStage.mjSTAGE_NONE))
@@ -24,6 +25,7 @@ class CpuSim:
     """
 
     device = torch.device("cpu")
+    by_rows = True
 
     def __init__(
         self,
@@ -67,7 +69,8 @@ class CpuSim:
             output = self._output(name)
             self.fields[name] = torch.from_numpy(output.copy())
             self._outputs.append((self.fields[name].numpy(), output))
-        self.forward(torch.ones(num_worlds, dtype=torch.bool))
+        self._batch.forward(stage=self._after_write)
+        self._refresh()
 
     def step(self, ctrl: Tensor, substeps: int) -> None:
         self.ctrl.copy_(ctrl)
@@ -82,18 +85,18 @@ class CpuSim:
             self.failed |= torch.from_numpy(warned.any(axis=1))
         self._refresh()
 
-    def reset(self, mask: Tensor) -> None:
-        self._batch.reset(_ids(mask), stage=NONE)
-        self.ctrl.masked_fill_(mask[:, None], 0.0)
+    def reset(self, worlds: Worlds) -> None:
+        self._batch.reset(_ids(worlds), stage=NONE)
+        self.ctrl.masked_fill_(worlds.mask[:, None], 0.0)
 
-    def write(self, name: str, value: Tensor, mask: Tensor | None = None, *, index: int | None = None) -> None:
+    def write(self, name: str, value: Tensor, worlds: Worlds | None = None, *, index: int | None = None) -> None:
         if name not in self._rows:
             raise unknown("state field", name, self._rows)
         rows = self._rows[name] if index is None else self._rows[name][:, index]
-        _assign(rows, value, mask)
+        rows[... if worlds is None else _ids(worlds)] = value.numpy()
 
-    def forward(self, mask: Tensor) -> None:
-        self._batch.forward(_ids(mask), stage=self._after_write)
+    def forward(self, worlds: Worlds) -> None:
+        self._batch.forward(_ids(worlds), stage=self._after_write)
         self._refresh()
 
     def expand(self, name: str) -> None:
@@ -102,14 +105,14 @@ class CpuSim:
         except ValueError as refusal:
             raise PaddockError(f"the model field '{name}' cannot differ between worlds: {refusal}") from None
 
-    def write_model(self, name: str, value: Tensor, mask: Tensor | None = None) -> None:
+    def write_model(self, name: str, value: Tensor, worlds: Worlds) -> None:
         if name not in self._expanded:
             raise unknown("expanded model field", name, self._expanded)
-        _assign(self._expanded[name], value, mask)
+        self._expanded[name][_ids(worlds)] = value.numpy()
 
-    def set_const(self, mask: Tensor) -> None:
+    def set_const(self, worlds: Worlds) -> None:
         self._derived = True
-        self._batch.set_const(_ids(mask))
+        self._batch.set_const(_ids(worlds))
 
     def save(self) -> dict[str, Tensor]:
         saved = {"rows": torch.from_numpy(self._batch.state.copy())}
@@ -156,13 +159,6 @@ def usable_cores() -> int:
     return cores
 
 
-def _ids(mask: Tensor) -> np.ndarray:
-    return np.flatnonzero(mask.numpy())
-
-
-def _assign(rows: np.ndarray, value: Tensor, mask: Tensor | None) -> None:
-    if mask is None:
-        rows[:] = value.numpy()
-    else:
-        ids = _ids(mask)
-        rows[ids] = value.numpy()[ids]
+def _ids(worlds: Worlds) -> np.ndarray:
+    assert worlds.rows is not None  # by_rows
+    return worlds.rows.numpy()

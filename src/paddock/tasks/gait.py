@@ -8,7 +8,7 @@ Legs are ordered fl, fr, hl, hr and joints hip, thigh, knee, as in quadruped.xml
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
@@ -67,9 +67,9 @@ class Trot:
     """Hip joints over the ground, m."""
     ramp: float = 0.4
     """Time from standing to full steps, s."""
-    surge: float = 0.7
+    surge: float = 0.5
     """Most the wanted velocity may lead the measured one, m/s."""
-    drive: float = 1.4
+    drive: float = 1.2
     """Stance feet run this much of the missing velocity faster than the body."""
     brace: float = 0.1
     """Raibert's gain: foothold shift per excess velocity, s. In stance the same shift brakes the body."""
@@ -102,7 +102,7 @@ class Trot:
         foot = torch.stack((along[..., 0], offset + along[..., 1], z), -1)
 
         angles = leg_angles(foot, offset)
-        carry = 1 - start * (lifted > 0.2).to(z.dtype)
+        carry = 1 - start * (5 * lifted).clamp(max=1)
         force = WEIGHT * carry / carry.sum(-1, keepdim=True).clamp(min=1)
         return angles, push_torque(angles, foot, force)
 
@@ -111,20 +111,20 @@ class Trot:
         base_vel, yaw_rate = state.sensor("base_vel")[:, :2], state.sensor("gyro")[:, 2:]
         excess = (base_vel - velocity[:, :2]).clamp(-self.surge, self.surge)
         wanted = base_vel - self.drive * excess
-        across = self.across(state)
-        travel = wanted[:, None] + velocity[:, 2:, None] * across
-        shift = self.brace * excess[:, None] + self.brace_yaw * (yaw_rate - velocity[:, 2:])[..., None] * across
+        spin = self.spin(state)
+        travel = wanted[:, None] + velocity[:, 2:, None] * spin
+        shift = self.brace * excess[:, None] + (self.brace_yaw * (yaw_rate - velocity[:, 2:]))[..., None] * spin
         return travel * self.period * (1 - self.swing), shift
 
-    def across(self, state: State) -> Tensor:
+    def spin(self, state: State) -> Tensor:
         """Velocity (4, 2) of each nominal foot under the body for a yaw rate of 1 rad/s."""
         hip = state.constant(HIP_XY)
         return torch.stack((-hip[:, 1] - state.constant(HIP_OFFSET), hip[:, 0]), -1)
 
     def leveled(self, state: State) -> Tensor:
         """Height (n, 4) to add to the feet so that a tilted trunk turns level: the low side stretches its legs."""
-        across = self.across(state)
-        right, front = -across[:, 0], across[:, 1]
+        spin = self.spin(state)
+        right, front = -spin[:, 0], spin[:, 1]
         up, gyro = state.sensor("up"), state.sensor("gyro")
         roll = self.level * up[:, 1:2] + self.level_rate * gyro[:, 0:1]
         pitch = self.level * up[:, 0:1] - self.level_rate * gyro[:, 1:2]
@@ -135,7 +135,7 @@ class Trot:
 class TrotToGoal:
     """Walks to memory["goal"] (n, 2) and stays; action (n, 12) as a part of the torque limits."""
 
-    trot: Trot = field(default_factory=Trot)
+    trot: Trot = Trot()
     stiffness: float = 60.0
     """N m / rad. Torque is held for a control step, so it must stay well under inertia / control_dt^2."""
     damping: float = 0.9
@@ -144,6 +144,8 @@ class TrotToGoal:
     """Velocity per distance to the goal, 1/s."""
     speed: float = 0.6
     """m/s at most."""
+    turn: float = 1.0
+    """Yaw rate per sideways velocity, rad / m: fades at the goal by itself."""
 
     def __call__(self, state: State) -> Tensor:
         angles, torque = self.trot.legs(state, self.velocity(state))
@@ -152,7 +154,7 @@ class TrotToGoal:
         return (torque / state.constant(TORQUE_LIMIT)).clamp(-1, 1)
 
     def velocity(self, state: State) -> Tensor:
-        """Base velocity (n, 3) towards the goal, without turning."""
+        """Base velocity (n, 3) towards the goal, turning to face it."""
         w, x, y, z = state.sensor("base_quat").unbind(-1)
         forward = torch.stack((1 - 2 * (y * y + z * z), 2 * (x * y + w * z)), -1)
         forward = forward / forward.square().sum(-1, keepdim=True).clamp(min=1e-6).sqrt()
@@ -161,4 +163,4 @@ class TrotToGoal:
         left = to_goal[:, 1] * forward[:, 0] - to_goal[:, 0] * forward[:, 1]
         distance = (ahead * ahead + left * left).clamp(min=1e-6).sqrt()
         speed = (self.approach * distance).clamp(max=self.speed) / distance
-        return torch.stack((speed * ahead, speed * left, torch.zeros_like(ahead)), -1)
+        return torch.stack((speed * ahead, speed * left, self.turn * speed * left), -1)

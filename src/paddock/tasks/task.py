@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal, Protocol, runtime_checkable
 
 import mujoco
@@ -128,17 +129,17 @@ class Task:
     def episode_steps(self) -> int:
         return round(self.episode_s / self.control_dt)
 
-    @property
+    @cached_property
     def memories(self) -> dict[str, Memory]:
         """The task's own memory, then that of its observations."""
         stacked = {f"history/{name}": History(term=self.observe[name], steps=k) for name, k in self.history.items()}
         return {**self.memory, **stacked}
 
-    @property
+    @cached_property
     def model_randomizers(self) -> dict[str, ModelRandomizer]:
         return {name: r for name, r in self.randomize.items() if isinstance(r, ModelRandomizer)}
 
-    @property
+    @cached_property
     def disturbances(self) -> dict[str, Disturbance]:
         return {name: r for name, r in self.randomize.items() if isinstance(r, Disturbance)}
 

@@ -1,0 +1,198 @@
+"""Names for the arrows, nothing else. A command imports what it uses when it is called."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from inspect import cleandoc
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from paddock.errors import PaddockError, unknown
+
+if TYPE_CHECKING:
+    import tyro
+
+
+def list_(*, json: bool = False) -> None:
+    """List the tasks, with a line each.
+
+    Examples:
+        paddock list
+        paddock list --json
+
+    Args:
+        json: Print a JSON object, name to line.
+    """
+    from paddock.listing import known_tasks
+
+    tasks = known_tasks()
+    if json:
+        from json import dumps
+
+        print(dumps(tasks))
+        return
+    _print_pairs(tasks)
+    print("\nLook at one: paddock inspect quadruped-walk. Your own: a file.py with a Task in it.")
+
+
+def inspect(task: Annotated[str, tyro.conf.arg(metavar="TASK")], /, *, json: bool = False) -> None:
+    """Show what a task is made of: rates, actions with limits, observations, sensors, rewards, ends.
+
+    Examples:
+        paddock inspect quadruped-walk
+        paddock inspect my_task.py:LEAN
+        paddock inspect cartpole-swingup --json | jq .rewards
+
+    Args:
+        task: A name from `paddock list`, or file.py, or file.py:NAME.
+        json: Print the card as JSON instead of tables.
+    """
+    from paddock.inspecting import show, task_card
+    from paddock.messages import to_json
+
+    card = task_card(task)
+    if json:
+        print(to_json(card))
+    else:
+        show(card)
+
+
+def play(
+    task: Annotated[str, tyro.conf.arg(metavar="TASK")],
+    /,
+    *,
+    agent: Annotated[str, tyro.conf.arg(metavar="NAME")] = "random",
+    episodes: int = 64,
+    num_worlds: int = 64,
+    seed: int = 0,
+    render: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    seconds: float = 10.0,
+    view: Literal["auto", "on", "off"] = "auto",
+) -> None:
+    """Play episodes of a task, print the score, then film it or watch it.
+
+    Examples:
+        paddock play cartpole-swingup --agent scripted
+        paddock play quadruped-walk --agent scripted --render out/walk.mp4
+        paddock play my_task.py:LEAN --agent zero --episodes 10 --seed 3
+
+    Args:
+        task: A name from `paddock list`, or file.py, or file.py:NAME.
+        agent: Who acts: zero (nobody), random, or scripted (the task's own controller).
+        episodes: Episodes that count; every world plays a fixed share of them.
+        num_worlds: Worlds played side by side.
+        seed: Equal seeds give equal episodes.
+        render: Film the first world into this .mp4 or .gif.
+        seconds: Length of the film.
+        view: A live window after the score; auto opens one where there is a display and nothing is filmed.
+    """
+    from paddock import playing, scoring
+    from paddock.gl_choice import has_display
+
+    with playing.progress("episodes", episodes) as advance:
+        score = playing.play(task, agent=agent, episodes=episodes, seed=seed, num_worlds=num_worlds, advance=advance)
+    scoring.show(score)
+    if render is not None:
+        with playing.progress("seconds filmed", seconds) as advance:
+            playing.record(task, agent=agent, path=render, seed=seed, seconds=seconds, advance=advance)
+        print(f"wrote {render}")
+    elif view == "on" or (view == "auto" and has_display()):
+        playing.view(task, agent=agent, seed=seed)
+    elif view == "auto":
+        print("No display here: add `--render out.mp4` for a video.")
+
+
+def bench(*, quick: bool = False, out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None) -> None:
+    """Measure steps per second on this machine.
+
+    Examples:
+        paddock bench --quick
+        paddock bench --out bench.json
+
+    Args:
+        quick: A minute instead of ten: fewer sizes, shorter runs.
+        out: Also write the rows as JSON.
+    """
+    from paddock import benchmarking
+
+    benchmarking.run(quick=quick, out=out)
+
+
+def doctor() -> int:
+    """Check what is installed, what draws, what is missing and how to get it.
+
+    Examples:
+        paddock doctor
+    """
+    from paddock.doctor import run
+
+    return run()
+
+
+def demo(*, out: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("out")) -> None:
+    """Play every task for a moment, print scores and throughput, and draw a contact sheet.
+
+    Examples:
+        paddock demo
+        paddock demo --out /tmp/paddock
+
+    Args:
+        out: Where demo.png goes.
+    """
+    from paddock.demo import run
+
+    run(out)
+
+
+COMMANDS: dict[str, Callable[..., int | None]] = {
+    "list": list_,
+    "inspect": inspect,
+    "play": play,
+    "bench": bench,
+    "doctor": doctor,
+    "demo": demo,
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command. A mistake in the input is one screen on stderr and exit code 2."""
+    name, *args = list(sys.argv[1:] if argv is None else argv) or ["--help"]
+    if name in ("-h", "--help", "help"):
+        _print_help()
+        return 0
+    if name in ("-V", "--version"):
+        from paddock import __version__
+
+        print(f"paddock {__version__}")
+        return 0
+    try:
+        if name not in COMMANDS:
+            raise unknown("command", name, COMMANDS)
+        return _run(name, args) or 0
+    except PaddockError as error:
+        print(f"paddock: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+
+
+def _run(name: str, args: Sequence[str]) -> int | None:
+    global tyro  # the annotations above are text until now, so that the help needs no tyro
+    import tyro
+
+    command = COMMANDS[name]
+    description = cleandoc(command.__doc__ or "").split("\nArgs:")[0].strip()
+    return tyro.cli(command, prog=f"paddock {name}", description=description, args=args, config=(tyro.conf.FlagCreatePairsOff,))
+
+
+def _print_help() -> None:
+    print("Paddock: write a robot task once; play it, measure it, train it.\n\nusage: paddock COMMAND [OPTIONS]\n")
+    _print_pairs({name: (command.__doc__ or "").split("\n")[0] for name, command in COMMANDS.items()})
+    print("\nStart with `paddock demo`. Every command explains itself: paddock play --help")
+
+
+def _print_pairs(pairs: dict[str, str]) -> None:
+    width = max(map(len, pairs)) + 2
+    for name, line in pairs.items():
+        print(f"  {name:<{width}} {line}")

@@ -1,0 +1,207 @@
+"""Task + agent = episodes: scored, filmed or watched."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from paddock.contracts import Step
+from paddock.env import Environment, make
+from paddock.errors import PaddockError, unknown
+from paddock.rendering import Camera, Mark, write_video
+from paddock.scoring import Rate, Score
+from paddock.tasks.task import Task
+
+Agent = Callable[[Environment], Tensor]
+"""What to do next in every world; (n, na)."""
+
+VIDEO_FPS = 30
+"""At most: a video takes every k-th control step."""
+GOAL_RGBA, COMMAND_RGBA = (0.98, 0.42, 0.10, 0.75), (0.10, 0.45, 0.85, 0.9)
+
+
+def zero(env: Environment) -> Tensor:
+    """Do nothing."""
+    return torch.zeros(env.num_worlds, env.action_size, device=env.device)
+
+
+def random(env: Environment) -> Tensor:
+    """Uniform within [-1, 1], the same for the same seed."""
+    return env.sample()
+
+
+def scripted(env: Environment) -> Tensor:
+    """The task's own hand-written controller."""
+    expert = env.task.expert
+    assert expert is not None  # checked by find_agent
+    with torch.no_grad():
+        return expert(env.state)
+
+
+AGENTS: dict[str, Agent] = {"zero": zero, "random": random, "scripted": scripted}
+
+
+def agents_of(task: Task) -> list[str]:
+    """Names of the agents that can play `task`."""
+    return [name for name in AGENTS if name != "scripted" or task.expert is not None]
+
+
+def find_agent(name: str, task: Task) -> Agent:
+    """The agent of that name, if it can play `task`."""
+    if name not in AGENTS:
+        raise unknown("agent", name, AGENTS)
+    if name not in agents_of(task):
+        raise PaddockError(f"task '{task.name}' has no expert, so no agent '{name}'. Agents: {', '.join(agents_of(task))}.")
+    return AGENTS[name]
+
+
+def play(
+    task: str | Task,
+    *,
+    agent: str,
+    episodes: int,
+    seed: int = 0,
+    num_worlds: int = 64,
+    advance: Callable[[int], None] = lambda episodes: None,
+) -> Score:
+    """Score `agent` over exactly `episodes` episodes; `advance` hears of each that ends.
+
+    Every world plays a share fixed beforehand: taking whichever episodes end first would favour the short ones.
+    """
+    if episodes < 1:
+        raise PaddockError(f"episodes is {episodes}; a score needs at least 1.")
+    env = make(task, num_worlds=min(num_worlds, episodes), seed=seed)
+    act = find_agent(agent, env.task)
+    names = [*env.task.done, "failed", "truncated"]
+    left = torch.tensor([len(range(world, episodes, env.num_worlds)) for world in range(env.num_worlds)])
+    sums = torch.zeros(env.num_worlds, len(env.task.reward))
+    total, lengths, successes, ends = torch.zeros(len(env.task.reward)), 0, 0, torch.zeros(len(names), dtype=torch.int64)
+    steps, began = 0, time.perf_counter()
+    env.reset()
+    while (playing := left > 0).any():
+        step = env.step(act(env))
+        steps += 1
+        lengths += int(playing.sum())
+        sums += torch.stack(list(step.terms.values()), dim=1).cpu()
+        counted = step.ended.cpu() & playing
+        if counted.any():
+            total += sums[counted].sum(0)
+            successes += int((step.success.cpu() & counted).sum())
+            ends += torch.bincount(_cause(step)[counted], minlength=len(names))
+            left -= counted.long()
+            advance(int(counted.sum()))
+        sums.masked_fill_(step.ended.cpu()[:, None], 0.0)
+    seconds = time.perf_counter() - began
+    return Score(
+        task=env.task.name,
+        agent=agent,
+        episodes=episodes,
+        success=Rate(count=successes, trials=episodes) if env.task.success else None,
+        mean_return=float(total.sum()) / episodes,
+        mean_length=lengths / episodes,
+        terms={name: float(value) / episodes for name, value in zip(env.task.reward, total, strict=True)},
+        ends={name: int(count) for name, count in zip(names, ends, strict=True) if count},
+        env_steps_per_s=steps * env.num_worlds / seconds,
+    )
+
+
+def _cause(step: Step) -> Tensor:
+    """What ended each world's episode, as a place among the task's ends, `failed`, `truncated`; (n,) int64."""
+    causes = torch.stack([*step.ends.values(), step.failed, step.truncated], dim=1)
+    return causes.to(torch.int64).argmax(1).cpu()  # the first of equal ones
+
+
+def record(
+    task: str | Task,
+    *,
+    agent: str,
+    path: Path,
+    seed: int = 0,
+    seconds: float = 10.0,
+    advance: Callable[[float], None] = lambda seconds: None,
+) -> int:
+    """Film the first world for `seconds` of its own time, through episodes as they come. Returns the number of frames."""
+    env = make(task, seed=seed)
+    stride = max(1, math.ceil(1 / (VIDEO_FPS * env.task.control_dt)))
+    dt = stride * env.task.control_dt
+    count = max(1, round(seconds / dt))
+
+    def frames(camera: Camera):
+        act = find_agent(agent, env.task)
+        env.reset()
+        for _ in range(count):
+            yield camera.frame(*pose(env), marks=marks(env))
+            advance(dt)
+            for _ in range(stride):
+                env.step(act(env))
+
+    with Camera(env.model, camera=camera_of(env)) as camera:
+        write_video(path, frames(camera), fps=1 / dt)
+    return count
+
+
+def view(task: str | Task, *, agent: str, seed: int = 0) -> None:
+    """A window on the first world, in real time, until it is closed."""
+    import mujoco
+    import mujoco.viewer
+
+    env = make(task, seed=seed)
+    act = find_agent(agent, env.task)
+    data = mujoco.MjData(env.model)
+    env.reset()
+    with mujoco.viewer.launch_passive(env.model, data) as window:
+        due = time.perf_counter()
+        while window.is_running():
+            data.qpos[:], data.qvel[:] = pose(env)
+            mujoco.mj_forward(env.model, data)
+            window.sync()
+            env.step(act(env))
+            due = max(due + env.task.control_dt, time.perf_counter() - env.task.control_dt)  # late frames are not caught up
+            time.sleep(max(0.0, due - time.perf_counter()))
+
+
+def pose(env: Environment, world: int = 0):
+    """qpos and qvel of one world, as MuJoCo takes them."""
+    return env.state.qpos[world].cpu().numpy(), env.state.qvel[world].cpu().numpy()
+
+
+def camera_of(env: Environment) -> str | int | None:
+    """The robot's camera, where the compiled scene has it."""
+    cameras = [env.model.camera(i).name for i in range(env.model.ncam)]
+    wanted = env.task.robot.camera
+    return wanted if wanted in cameras or wanted in range(env.model.ncam) else None
+
+
+def marks(env: Environment, world: int = 0) -> list[Mark]:
+    """A `goal` that the task remembers as a disc on the ground, a `velocity` command as an arrow over the base."""
+    found: list[Mark] = []
+    state = env.state
+    if "goal" in state.memory:
+        x, y = state.memory["goal"][world].tolist()
+        found.append(Mark(pos=(x, y, 0.005), rgba=GOAL_RGBA, radius=0.12))
+    if "velocity" in state.command and env.task.robot.base is not None:
+        ahead, left, _ = state.command["velocity"][world].tolist()
+        x, y, z, qw, qx, qy, qz = state.qpos[world, :7].tolist()
+        cos, sin = 1 - 2 * (qy * qy + qz * qz), 2 * (qx * qy + qw * qz)
+        vector = (0.4 * (ahead * cos - left * sin), 0.4 * (ahead * sin + left * cos), 0.0)
+        found.append(Mark(pos=(x, y, z + 0.2), rgba=COMMAND_RGBA, radius=0.012, vector=vector))
+    return found
+
+
+@contextmanager
+def progress(what: str, total: float) -> Iterator[Callable[[float], None]]:
+    """A bar on stderr while something long runs, gone when it ends; nothing where nobody looks."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        handle = bar.add_task(what, total=total)
+        yield lambda done: bar.advance(handle, done)
