@@ -89,12 +89,13 @@ def play(
     """
     from paddock import playing, scoring
     from paddock.gl_choice import has_display
+    from paddock.terminal import progress
 
-    with playing.progress("episodes", episodes) as advance:
+    with progress("episodes", episodes) as advance:
         score = playing.play(task, agent=agent, episodes=episodes, seed=seed, num_worlds=num_worlds, advance=advance)
     scoring.show(score)
     if render is not None:
-        with playing.progress("seconds filmed", seconds) as advance:
+        with progress("seconds filmed", seconds) as advance:
             playing.record(task, agent=agent, path=render, seed=seed, seconds=seconds, advance=advance)
         print(f"wrote {render}")
     elif view == "on" or (view == "auto" and has_display()):

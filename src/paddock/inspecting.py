@@ -18,12 +18,13 @@ from rich.text import Text
 from paddock.env import Environment, make
 from paddock.messages import ActionRow, ObservationGroup, SensorRow, TaskCard, TermRow
 from paddock.tasks.task import Task
+from paddock.terminal import plain_table, screen
 
 STAGES = {0: "", 1: "position", 2: "velocity", 3: "acceleration"}
 UNITS = {
     "jointpos": "rad",
     "jointvel": "rad/s",
-    "jointactuatorfrc": "N m",
+    "jointactfrc": "N m",
     "actuatorpos": "rad",
     "actuatorvel": "rad/s",
     "actuatorfrc": "N m",
@@ -41,7 +42,6 @@ UNITS = {
     "torque": "N m",
 }
 SLIDE_UNITS = {"rad": "m", "rad/s": "m/s", "N m": "N"}
-PIPED_WIDTH = 120
 
 
 def task_card(wanted: str | Task) -> TaskCard:
@@ -70,7 +70,7 @@ def task_card(wanted: str | Task) -> TaskCard:
         memory=_rows(task.memories, state.memory),
         randomization=_rows(task.randomize, state.params),
         reset=_row("reset", task.reset),
-        expert=None if task.expert is None else _row("expert", task.expert),
+        expert=None if task.expert is None else _expert(task.expert),
         cameras=tuple(model.camera(i).name for i in range(model.ncam)),
         nq=model.nq,
         nv=model.nv,
@@ -80,8 +80,8 @@ def task_card(wanted: str | Task) -> TaskCard:
     )
 
 
-def written(term: Any) -> str:
-    """A term as one would write it: `Near(velocity_error, 0.35)`; arguments at their default are left out."""
+def written(term: Any, *, defaults: bool = True) -> str:
+    """A term as one would write it: `Near(velocity_error, 0.35)`. Without `defaults`, arguments at theirs are left out."""
     if isinstance(term, tuple):
         return f"({', '.join(map(written, term))})"
     if isinstance(term, dict):
@@ -90,8 +90,8 @@ def written(term: Any) -> str:
         return f"{term:.4g}"
     if is_dataclass(term) and not isinstance(term, type):
         given = [(f, getattr(term, f.name)) for f in fields(term)]
-        changed = [(f, value) for f, value in given if value != _default(f)]
-        arguments = [f"{f.name}={written(value)}" if f.kw_only else written(value) for f, value in changed]
+        told = [(f, value) for f, value in given if defaults or value != _default(f)]
+        arguments = [f"{f.name}={written(value)}" if f.kw_only else written(value) for f, value in told]
         return f"{type(term).__name__}({', '.join(arguments)})"
     return getattr(term, "__name__", None) or (repr(term) if isinstance(term, str | int) else type(term).__name__)
 
@@ -109,6 +109,11 @@ def _default(f: Any) -> Any:
 
 def _row(name: str, term: Any, *, shape: tuple[int, ...] | None = None, weight: float | None = None) -> TermRow:
     return TermRow(name=name, term=written(term), what=meaning(term), shape=shape, weight=weight)
+
+
+def _expert(expert: Any) -> TermRow:
+    """Controllers have dozens of gains, so only what the task changed is told."""
+    return TermRow(name="expert", term=written(expert, defaults=False), what=meaning(expert))
 
 
 def _rows(terms: Mapping[str, Any], values: Mapping[str, torch.Tensor] | None = None) -> tuple[TermRow, ...]:
@@ -187,9 +192,7 @@ def _actuator_kind(model: mujoco.MjModel, i: int) -> tuple[str, str]:
 
 def show(card: TaskCard) -> None:
     """The card as tables, on stdout."""
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=PIPED_WIDTH)
+    console = screen()
     title = Text.assemble((f"{card.name}", "bold cyan"), (f"  v{card.version}  on {card.robot}", "dim"))
     console.print(Group("", title, card.summary, ""))
     console.print(_facts(card))
@@ -234,7 +237,7 @@ def _section(console: Console, title: str, rows: Iterable[TermRow], *, note: str
 
 
 def _term_table(rows: tuple[TermRow, ...]) -> Table:
-    table = _table()
+    table = plain_table()
     table.add_column("name", no_wrap=True)
     with_shape = any(row.shape is not None for row in rows)
     with_weight = any(row.weight is not None for row in rows)
@@ -253,7 +256,7 @@ def _term_table(rows: tuple[TermRow, ...]) -> Table:
 
 def _action_table(rows: tuple[ActionRow, ...]) -> Table:
     """Actuators that share kind and numbers share a line."""
-    table = _table()
+    table = plain_table()
     for name in ("actuator", "kind", "at -1", "at 1", "limits of ctrl", "largest force"):
         numeric = name not in ("actuator", "kind")
         table.add_column(name, justify="right" if numeric else "left", style="green" if numeric else "")
@@ -273,7 +276,7 @@ def _action_table(rows: tuple[ActionRow, ...]) -> Table:
 
 def _sensor_table(rows: tuple[SensorRow, ...]) -> Table:
     """Sensors side by side with one prefix, such as `joint_pos/...`, share a line."""
-    table = _table()
+    table = plain_table()
     for name in ("sensor", "size", "kind", "stage", "unit"):
         table.add_column(name, justify="right" if name == "size" else "left", style="green" if name == "size" else "")
     for _, group in itertools.groupby(rows, key=lambda row: (row.name.split("/")[0], row.kind)):
@@ -283,10 +286,6 @@ def _sensor_table(rows: tuple[SensorRow, ...]) -> Table:
         units = dict.fromkeys(row.unit for row in members)
         table.add_row(name, str(sum(row.size for row in members)), first.kind, first.stage, ", ".join(units))
     return table
-
-
-def _table() -> Table:
-    return Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
 
 
 def _indented(table: Table) -> Padding:

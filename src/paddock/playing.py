@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -132,7 +132,7 @@ def record(
     dt = stride * env.task.control_dt
     count = max(1, round(seconds / dt))
 
-    def frames(camera: Camera):
+    def frames(camera: Camera) -> Iterator[np.ndarray]:
         act = find_agent(agent, env.task)
         env.reset()
         for _ in range(count):
@@ -166,7 +166,7 @@ def view(task: str | Task, *, agent: str, seed: int = 0) -> None:
             time.sleep(max(0.0, due - time.perf_counter()))
 
 
-def pose(env: Environment, world: int = 0):
+def pose(env: Environment, world: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """qpos and qvel of one world, as MuJoCo takes them."""
     return env.state.qpos[world].cpu().numpy(), env.state.qvel[world].cpu().numpy()
 
@@ -189,19 +189,6 @@ def marks(env: Environment, world: int = 0) -> list[Mark]:
         ahead, left, _ = state.command["velocity"][world].tolist()
         x, y, z, qw, qx, qy, qz = state.qpos[world, :7].tolist()
         cos, sin = 1 - 2 * (qy * qy + qz * qz), 2 * (qx * qy + qw * qz)
-        vector = (0.4 * (ahead * cos - left * sin), 0.4 * (ahead * sin + left * cos), 0.0)
-        found.append(Mark(pos=(x, y, z + 0.2), rgba=COMMAND_RGBA, radius=0.012, vector=vector))
+        vector = (0.5 * (ahead * cos - left * sin), 0.5 * (ahead * sin + left * cos), 0.0)
+        found.append(Mark(pos=(x, y, z + 0.2), rgba=COMMAND_RGBA, radius=0.016, vector=vector))
     return found
-
-
-@contextmanager
-def progress(what: str, total: float) -> Iterator[Callable[[float], None]]:
-    """A bar on stderr while something long runs, gone when it ends; nothing where nobody looks."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        handle = bar.add_task(what, total=total)
-        yield lambda done: bar.advance(handle, done)

@@ -47,7 +47,8 @@ def stream(name: str) -> int:
 
 def bits(key: Tensor, name: str, count: int, index: Tensor | int = 0) -> Tensor:
     """`count` random int64 a world; (n, count)."""
-    moved = key + (index * INDEX_STEP + stream(name))
+    offset = index * INDEX_STEP + stream(name)
+    moved = key + (offset if isinstance(offset, Tensor) else _signed(offset))
     return _mix(moved[:, None] + _columns(count, key.device))
 
 
@@ -90,6 +91,6 @@ def _quantiles(device: torch.device) -> tuple[Tensor, Tensor]:
     return torch.tensor(edges, device=device), torch.tensor(tail, device=device)
 
 
-def _signed(seed: int) -> int:
-    """Any Python integer as a signed 64-bit one."""
-    return (seed + (1 << 63)) % (1 << 64) - (1 << 63)
+def _signed(value: int) -> int:
+    """A Python integer wrapped into signed 64 bits."""
+    return (value + (1 << 63)) % (1 << 64) - (1 << 63)

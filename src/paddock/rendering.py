@@ -6,18 +6,21 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import mujoco
 import numpy as np
 
 from paddock.errors import PaddockError, unknown
+from paddock.gl_choice import best_gl
 
 if TYPE_CHECKING:
     from PIL import Image, ImageDraw, ImageFont
 
 VIDEO_SUFFIXES = (".mp4", ".gif")
+MAX_GEOMS = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,35 +34,48 @@ class Mark:
 
 
 class Camera:
-    """Takes pictures of one model. Owns an OpenGL context: close it, or use it in a `with`."""
+    """Takes pictures of one model. Owns an OpenGL context: close it, or use it in a `with`.
 
-    def __init__(
-        self, model: mujoco.MjModel, *, width: int = 640, height: int = 480, camera: str | int | None = None
-    ) -> None:
+    The context is made here rather than by `mujoco.Renderer`, whose backend is settled by the first `import mujoco`.
+    """
+
+    def __init__(self, model: mujoco.MjModel, *, width: int = 640, height: int = 480, camera: str | int | None = None) -> None:
         """`camera` is a name or number of the model; without one, `track`, else the first, else one that sees it all."""
-        self._camera = _view(model, camera)
-        self._data = mujoco.MjData(model)
-        self._model = model
-        # buffers are made by the context below, in the size the model asks for
+        self._model, self._data = model, mujoco.MjData(model)
+        self._view, self._shown = _view(model, camera), mujoco.MjvOption()
+        self._frame = mujoco.MjrRect(0, 0, width, height)
+        # the offscreen buffer is made in the size that the model asks for
         model.vis.global_.offwidth = max(model.vis.global_.offwidth, width)
         model.vis.global_.offheight = max(model.vis.global_.offheight, height)
+        backend = os.environ.get("MUJOCO_GL") or best_gl()
         try:
-            self._renderer = mujoco.Renderer(model, height, width)
+            self._gl = _gl_context(backend, width, height)
+            self._gl.make_current()
+            self._context = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_150)
         except Exception as refusal:  # each OpenGL binding fails in its own way
-            raise PaddockError(_no_gl(refusal)) from refusal
+            raise PaddockError(_no_gl(backend, refusal)) from refusal
+        mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._context)
+        self._scene = mujoco.MjvScene(model, maxgeom=MAX_GEOMS)
 
     def frame(self, qpos: np.ndarray, qvel: np.ndarray | None = None, *, marks: Sequence[Mark] = ()) -> np.ndarray:
         """The picture of a state; (height, width, 3) uint8."""
         self._data.qpos[:] = qpos
         self._data.qvel[:] = 0.0 if qvel is None else qvel
         mujoco.mj_forward(self._model, self._data)
-        self._renderer.update_scene(self._data, self._camera)
+        everything = mujoco.mjtCatBit.mjCAT_ALL
+        mujoco.mjv_updateScene(self._model, self._data, self._shown, None, self._view, everything, self._scene)
         for mark in marks:
-            _draw(self._renderer.scene, mark)
-        return self._renderer.render()
+            _draw(self._scene, mark)
+        pixels = np.empty((self._frame.height, self._frame.width, 3), dtype=np.uint8)
+        self._gl.make_current()
+        mujoco.mjr_render(self._frame, self._scene, self._context)
+        mujoco.mjr_readPixels(pixels, None, self._frame, self._context)
+        return np.ascontiguousarray(pixels[::-1])  # OpenGL counts rows from the bottom
 
     def close(self) -> None:
-        self._renderer.close()
+        self._gl.make_current()
+        self._context.free()
+        self._gl.free()
 
     def __enter__(self) -> Camera:
         return self
@@ -68,17 +84,42 @@ class Camera:
         self.close()
 
 
-def _view(model: mujoco.MjModel, wanted: str | int | None) -> str | int | mujoco.MjvCamera:
+def _view(model: mujoco.MjModel, wanted: str | int | None) -> mujoco.MjvCamera:
     names = [model.camera(i).name for i in range(model.ncam)]
-    if wanted is None and names:
-        return "track" if "track" in names else 0
+    view = mujoco.MjvCamera()
+    if wanted is None and not names:
+        mujoco.mjv_defaultFreeCamera(model, view)
+        return view
     if wanted is None:
-        free = mujoco.MjvCamera()
-        mujoco.mjv_defaultFreeCamera(model, free)
-        return free
+        wanted = "track" if "track" in names else 0
     if wanted not in (names if isinstance(wanted, str) else range(model.ncam)):
         raise unknown("camera", str(wanted), names)
-    return wanted
+    view.type = mujoco.mjtCamera.mjCAMERA_FIXED
+    view.fixedcamid = names.index(wanted) if isinstance(wanted, str) else wanted
+    return view
+
+
+class _GlContext(Protocol):
+    def make_current(self) -> None: ...
+    def free(self) -> None: ...
+
+
+def _gl_context(backend: str | None, width: int, height: int) -> _GlContext:
+    if backend is None and sys.platform == "linux":
+        raise RuntimeError("this machine has no display, no EGL and no OSMesa library")
+    module = backend if backend in ("egl", "osmesa") else "gl_context"
+    return import_module(f"mujoco.{module}").GLContext(width, height)
+
+
+def _no_gl(backend: str | None, refusal: Exception) -> str:
+    how = (
+        "Without a GPU, `apt install libosmesa6` (Debian, Ubuntu); with one, install the EGL library of its driver. "
+        "The environment variable MUJOCO_GL=osmesa, egl or glfw forces a choice."
+        if sys.platform == "linux"
+        else "Run it from a session that has a display."
+    )
+    tried = f"OpenGL backend '{backend}'" if backend else "OpenGL"
+    return f"no picture can be drawn with {tried}: {refusal}\n{how}\n`paddock doctor` shows what works here."
 
 
 def _draw(scene: mujoco.MjvScene, mark: Mark) -> None:
@@ -88,23 +129,12 @@ def _draw(scene: mujoco.MjvScene, mark: Mark) -> None:
     scene.ngeom += 1
     pos, rgba = np.array(mark.pos), np.array(mark.rgba, dtype=np.float32)
     if mark.vector is None:
-        size = np.array([mark.radius, mark.radius, 0.004])
+        size = np.array([mark.radius, 0.003, 0.0])
         mujoco.mjv_initGeom(geom, mujoco.mjtGeom.mjGEOM_CYLINDER, size, pos, np.eye(3).flatten(), rgba)
     else:
         arrow = mujoco.mjtGeom.mjGEOM_ARROW
         mujoco.mjv_initGeom(geom, arrow, np.ones(3), pos, np.eye(3).flatten(), rgba)
         mujoco.mjv_connector(geom, arrow, mark.radius, pos, pos + np.array(mark.vector))
-
-
-def _no_gl(refusal: Exception) -> str:
-    backend = os.environ.get("MUJOCO_GL") or "MuJoCo's default"
-    how = (
-        "On a machine with a GPU, install its driver with EGL and set MUJOCO_GL=egl; "
-        "without one, `apt install libosmesa6` (Debian, Ubuntu) and MUJOCO_GL=osmesa."
-        if sys.platform == "linux"
-        else "Run it from a session that has a display."
-    )
-    return f"no picture can be drawn with OpenGL backend '{backend}': {refusal}\n{how}\n`paddock doctor` shows what works here."
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,7 @@
 """n worlds as a Stable-Baselines3 VecEnv."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -17,20 +19,20 @@ try:
     from stable_baselines3.common.monitor import Monitor
     from stable_baselines3.common.vec_env.base_vec_env import VecEnv, VecEnvIndices, VecEnvStepReturn
 except ModuleNotFoundError as error:
-    if error.name != "stable_baselines3":
+    if (error.name or "").partition(".")[0] != "stable_baselines3":
         raise
     raise PaddockError("Stable-Baselines3 is not installed. Install it with: pip install 'paddock[sb3]'") from error
 
 
-def sb3_vec_env(task: str | Task, *, num_worlds: int = 8, seed: int = 0, num_threads: int | None = None) -> VecEnv:
+def sb3_vec_env(task: str | Task, *, num_worlds: int = 8, seed: int = 0, num_threads: int | None = None) -> Sb3Worlds:
     """`num_worlds` worlds of a task for Stable-Baselines3: `PPO("MlpPolicy", paddock.sb3_vec_env("cartpole-balance"))`.
 
     Episodes report their return and length as SB3's Monitor does, and whether they succeeded.
     """
-    return Worlds(make(task, num_worlds=num_worlds, seed=seed, num_threads=num_threads))
+    return Sb3Worlds(make(task, num_worlds=num_worlds, seed=seed, num_threads=num_threads))
 
 
-class Worlds(VecEnv):
+class Sb3Worlds(VecEnv):
     """The worlds of one Environment. They share its attributes, and begin new episodes by themselves."""
 
     def __init__(self, environment: Environment) -> None:

@@ -6,6 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rich.table import Table
+from rich.text import Text
+
+from paddock.terminal import plain_table, screen
+
 
 @dataclass(frozen=True, kw_only=True)
 class Rate:
@@ -51,29 +56,23 @@ class Score:
 
 def show(score: Score) -> None:
     """One score in full, on stdout."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    console = Console()
     title = Text.assemble(("\n" + score.task, "bold cyan"), f"  {score.agent} agent, {score.episodes} episodes\n")
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim")
     table.add_column()
     table.add_row("success", str(score.success or "the task defines none"))
-    table.add_row("return", f"{score.mean_return:.2f}  = " + "  ".join(f"{name} {value:+.2f}" for name, value in score.terms.items()))
+    table.add_row(
+        "return", f"{score.mean_return:.2f}  = " + "  ".join(f"{name} {value:+.2f}" for name, value in score.terms.items())
+    )
     table.add_row("length", f"{score.mean_length:.0f} steps on average")
     table.add_row("ends", _ends(score))
     table.add_row("speed", f"{score.env_steps_per_s:,.0f} env steps/s")
-    console.print(title, table, "")
+    screen().print(title, table, "")
 
 
 def show_all(scores: Sequence[Score]) -> None:
     """Many scores, a line each, on stdout."""
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
+    table = plain_table()
     for name in ("task", "agent", "success, 95 % interval", "return", "steps", "ended by"):
         table.add_column(name, justify="right" if name in ("return", "steps") else "left", no_wrap=name in ("task", "agent"))
     task = ""
@@ -83,7 +82,7 @@ def show_all(scores: Sequence[Score]) -> None:
         numbers = (str(score.success or "-"), f"{score.mean_return:.1f}", f"{score.mean_length:.0f}", _ends(score))
         table.add_row(first, score.agent, *numbers, style=style)
         task = score.task
-    Console().print(table)
+    screen().print(table)
 
 
 def _ends(score: Score) -> str:

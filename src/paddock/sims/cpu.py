@@ -1,7 +1,8 @@
 """The reference sim: n worlds in one `mujoco.batch`, stepped by the engine's own threads."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import mujoco
@@ -11,7 +12,7 @@ from mujoco.batch import DATA_FIELDS, Batch, SimulationError
 from torch import Tensor
 
 from paddock.contracts import Worlds
-from paddock.errors import PaddockError, unknown
+from paddock.errors import BrokenModel, PaddockError, unknown
 
 VEL, ACC, NONE = (int(s) for s in (mujoco.mjtStage.mjSTAGE_VEL, mujoco.mjtStage.mjSTAGE_ACC, mujoco.mjtStage.mjSTAGE_NONE))
 FATAL_WARNINGS = slice(int(mujoco.mjtWarning.mjWARN_BADQPOS), int(mujoco.mjtWarning.mjWARN_BADCTRL) + 1)
@@ -69,17 +70,18 @@ class CpuSim:
             output = self._output(name)
             self.fields[name] = torch.from_numpy(output.copy())
             self._outputs.append((self.fields[name].numpy(), output))
-        self._batch.forward(stage=self._after_write)
+        try:
+            self._batch.forward(stage=self._after_write)
+        except SimulationError as error:
+            raise BrokenModel(f"the model cannot be evaluated even at its defaults: {error}") from None
         self._refresh()
 
     def step(self, ctrl: Tensor, substeps: int) -> None:
         self.ctrl.copy_(ctrl)
         self._ctrl[:] = self.ctrl.numpy()
         self.failed.zero_()
-        try:
+        with self._containing_errors():
             self._batch.step(nstep=substeps, stage=self._after_step)
-        except SimulationError as error:
-            self.failed[torch.from_numpy(np.asarray(error.ids, dtype=np.int64))] = True
         warned = self._warnings[:, FATAL_WARNINGS, 1]
         if warned.any():
             self.failed |= torch.from_numpy(warned.any(axis=1))
@@ -96,7 +98,8 @@ class CpuSim:
         rows[... if worlds is None else _ids(worlds)] = value.numpy()
 
     def forward(self, worlds: Worlds) -> None:
-        self._batch.forward(_ids(worlds), stage=self._after_write)
+        with self._containing_errors():
+            self._batch.forward(_ids(worlds), stage=self._after_write)
         self._refresh()
 
     def expand(self, name: str) -> None:
@@ -133,6 +136,14 @@ class CpuSim:
             getattr(self, name).copy_(saved[name])
         for name, value in self.fields.items():
             value.copy_(saved[f"fields/{name}"])
+
+    @contextmanager
+    def _containing_errors(self) -> Iterator[None]:
+        """A world in which the engine raises keeps its state and is marked; the others have finished the call."""
+        try:
+            yield
+        except SimulationError as error:
+            self.failed[torch.from_numpy(np.asarray(error.ids, dtype=np.int64))] = True
 
     def _refresh(self) -> None:
         """Copy the engine's float64 arrays into the float32 tensors that terms read."""

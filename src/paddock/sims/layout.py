@@ -8,7 +8,7 @@ import torch
 
 from paddock.contracts import Layout
 
-FREE, BALL = mujoco.mjtJoint.mjJNT_FREE, mujoco.mjtJoint.mjJNT_BALL
+FREE, BALL = int(mujoco.mjtJoint.mjJNT_FREE), int(mujoco.mjtJoint.mjJNT_BALL)
 QPOS_SIZE = {FREE: 7, BALL: 4}
 QVEL_SIZE = {FREE: 6, BALL: 3}
 
@@ -28,8 +28,8 @@ def layout_of(model: mujoco.MjModel, *, control_dt: float, device: torch.device)
 
     return Layout(
         sensors={name: slice(int(adr), int(adr + dim)) for name, adr, dim in sensors} | _groups(sensors),
-        qpos={j.name: slice(int(j.qposadr[0]), int(j.qposadr[0]) + QPOS_SIZE.get(j.type[0], 1)) for j in joints},
-        qvel={j.name: slice(int(j.dofadr[0]), int(j.dofadr[0]) + QVEL_SIZE.get(j.type[0], 1)) for j in joints},
+        qpos={j.name: slice(int(j.qposadr[0]), int(j.qposadr[0]) + QPOS_SIZE.get(int(j.type[0]), 1)) for j in joints},
+        qvel={j.name: slice(int(j.dofadr[0]), int(j.dofadr[0]) + QVEL_SIZE.get(int(j.type[0]), 1)) for j in joints},
         actuators={a.name: slice(i, i + 1) for i, a in enumerate(actuators)},
         bodies={model.body(i).name: i for i in range(model.nbody)},
         home_qpos=constant(home),

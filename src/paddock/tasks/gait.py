@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 LINK = 0.2
 """Length of the thigh and of the shank, m."""
-HIP_XY = ((0.185, 0.055), (0.185, -0.055), (-0.185, 0.055), (-0.185, -0.055))
+HIP_X = (0.185, 0.185, -0.185, -0.185)
+HIP_Y = (0.055, -0.055, 0.055, -0.055)
 """Hip joints in the base frame, m."""
 HIP_OFFSET = (0.085, -0.085, 0.085, -0.085)
 """From the hip joint sideways to the plane of thigh and shank, m."""
@@ -29,6 +30,11 @@ WEIGHT = 12.0 * 9.81
 """N."""
 TORQUE_LIMIT = (24.0, 24.0, 36.0) * 4
 """N m, as in the actuators' ctrlrange."""
+
+
+def under_hips(state: State) -> tuple[Tensor, Tensor]:
+    """Where the feet stand at rest, forward and left of the base, each (4,), m."""
+    return state.constant(HIP_X), state.constant(HIP_Y) + state.constant(HIP_OFFSET)
 
 
 def leg_angles(foot: Tensor, offset: Tensor) -> Tensor:
@@ -53,7 +59,7 @@ def push_torque(angles: Tensor, foot: Tensor, force: Tensor) -> Tensor:
 class Trot:
     """Follows command["velocity"] (vx, vy, yaw rate); action (n, 12) for position servos around the home pose."""
 
-    scale: float = 0.6
+    scale: float = 0.5
     """Joint angle of a full action, rad."""
     stiffness: float = 60.0
     """Of the servos, N m / rad: targets lead by the sag that the load would cause."""
@@ -110,25 +116,20 @@ class Trot:
         """Stance travel of each foot and its shift against excess velocity, both (n, 4, 2), m."""
         base_vel, yaw_rate = state.sensor("base_vel")[:, :2], state.sensor("gyro")[:, 2:]
         excess = (base_vel - velocity[:, :2]).clamp(-self.surge, self.surge)
-        wanted = base_vel - self.drive * excess
-        spin = self.spin(state)
-        travel = wanted[:, None] + velocity[:, 2:, None] * spin
-        shift = self.brace * excess[:, None] + (self.brace_yaw * (yaw_rate - velocity[:, 2:]))[..., None] * spin
+        excess_yaw = yaw_rate - velocity[:, 2:]
+        front, left = under_hips(state)
+        spin = torch.stack((-left, front), -1)  # velocity of the feet for a yaw rate of 1 rad/s
+        travel = (base_vel - self.drive * excess)[:, None] + velocity[:, 2:, None] * spin
+        shift = self.brace * excess[:, None] + self.brace_yaw * excess_yaw[..., None] * spin
         return travel * self.period * (1 - self.swing), shift
-
-    def spin(self, state: State) -> Tensor:
-        """Velocity (4, 2) of each nominal foot under the body for a yaw rate of 1 rad/s."""
-        hip = state.constant(HIP_XY)
-        return torch.stack((-hip[:, 1] - state.constant(HIP_OFFSET), hip[:, 0]), -1)
 
     def leveled(self, state: State) -> Tensor:
         """Height (n, 4) to add to the feet so that a tilted trunk turns level: the low side stretches its legs."""
-        spin = self.spin(state)
-        right, front = -spin[:, 0], spin[:, 1]
+        front, left = under_hips(state)
         up, gyro = state.sensor("up"), state.sensor("gyro")
         roll = self.level * up[:, 1:2] + self.level_rate * gyro[:, 0:1]
         pitch = self.level * up[:, 0:1] - self.level_rate * gyro[:, 1:2]
-        return (roll * right + pitch * front).clamp(-0.08, 0.08)
+        return (roll * left + pitch * front).clamp(-0.08, 0.08)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +138,7 @@ class TrotToGoal:
 
     trot: Trot = Trot()
     stiffness: float = 60.0
-    """N m / rad. Torque is held for a control step, so it must stay well under inertia / control_dt^2."""
+    """N m / rad. Torque is held for a control step, so stiffness * control_dt^2 must stay below a leg's inertia."""
     damping: float = 0.9
     """N m s / rad."""
     approach: float = 1.0
