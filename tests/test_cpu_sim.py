@@ -12,6 +12,8 @@ from paddock.sims import make_sim
 from paddock.sims.cpu import CpuSim, usable_cores
 from paddock.sims.layout import layout_of
 from paddock.sims.model import ARENA_MIN, compile_text, model_text
+from paddock.tasks import TASK_NAMES
+from paddock.tasks.finding import find_task
 
 SUBSTEPS = 4
 CONTROLS = torch.rand(60, 64, 1, generator=torch.Generator().manual_seed(3)) * 2 - 1
@@ -200,6 +202,15 @@ def test_the_arena_is_sized_by_use() -> None:
     data = mujoco.MjData(model)
     mujoco.mj_step(model, data, 500)
     assert data.maxuse_arena < model.narena / 2
+
+
+@pytest.mark.parametrize("name", TASK_NAMES)
+def test_the_saved_text_compiles_to_the_same_model(name: str) -> None:
+    spec = find_task(name).spec()
+    direct, saved = spec.compile(), compile_text(model_text(spec))
+    fields = [field for field in dir(direct) if isinstance(getattr(direct, field), np.ndarray) and not field.startswith("_")]
+    for field in fields:
+        np.testing.assert_array_equal(getattr(direct, field), getattr(saved, field), err_msg=field)
 
 
 def test_unknown_names_are_said() -> None:

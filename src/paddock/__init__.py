@@ -5,6 +5,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from paddock.gl_choice import choose_gl
+from paddock.gym_ids import register_with_gymnasium
 
 if TYPE_CHECKING:
     from paddock.contracts import State as State
@@ -12,11 +13,13 @@ if TYPE_CHECKING:
     from paddock.env import Environment as Environment
     from paddock.env import make as make
     from paddock.robots import Robot as Robot
+    from paddock.sb3_env import sb3_vec_env as sb3_vec_env
     from paddock.tasks import terms as terms
     from paddock.tasks.finding import find_task as find_task
     from paddock.tasks.task import Task as Task
 
 choose_gl()
+register_with_gymnasium()
 
 __version__ = version("paddock")
 
@@ -28,6 +31,7 @@ _WHERE = {
     "Task": "paddock.tasks.task",
     "find_task": "paddock.tasks.finding",
     "make": "paddock.env",
+    "sb3_vec_env": "paddock.sb3_env",
     "terms": "paddock.tasks",
 }
 __all__ = ["__version__", *_WHERE]

@@ -317,8 +317,8 @@ class Env(Protocol):
     obs_sizes: dict[str, int]
     """Columns of each observation group."""
 
-    def reset(self) -> Step:
-        """Begin a new episode in every world."""
+    def reset(self, *, seed: int | None = None) -> Step:
+        """Begin a new episode in every world; with a seed, the first one of that seed."""
         ...
 
     def step(self, action: Tensor, /) -> Step:

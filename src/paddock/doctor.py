@@ -19,10 +19,14 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 
 DRAW = """
 import os, paddock, mujoco
+from paddock.errors import PaddockError
 from paddock.rendering import Camera
 model = mujoco.MjModel.from_xml_string('<mujoco><worldbody><light pos="0 0 3"/><geom size=".1"/></worldbody></mujoco>')
-with Camera(model, width=64, height=64) as camera:
-    assert camera.frame([]).std() > 0, "the picture is blank"
+try:
+    with Camera(model, width=64, height=64) as camera:
+        assert camera.frame([]).std() > 0, "the picture is blank"
+except PaddockError as error:
+    raise SystemExit(str(error).splitlines()[0])
 print("drew a frame with", os.environ.get("MUJOCO_GL", "MuJoCo's default backend"))
 """
 GPU = """

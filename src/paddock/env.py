@@ -84,8 +84,11 @@ class Environment:
     def action_size(self) -> int:
         return self.state.action.shape[1]
 
-    def reset(self) -> Step:
-        """Begin a new episode in every world."""
+    def reset(self, *, seed: int | None = None) -> Step:
+        """Begin a new episode in every world; with a seed, the first one of an environment made with it."""
+        if seed is not None:
+            self.seed = seed
+            self._episode.fill_(-1)
         with self._exact():
             self._begin(self._everyone)
             obs = self.task.observations(self.state)
@@ -196,7 +199,9 @@ class Environment:
         return {name: term.masked_fill(failed, 0.0) for name, term in terms.items()}
 
     def _checked(self, action: Tensor | np.ndarray) -> Tensor:
-        action = torch.as_tensor(action, dtype=torch.float32, device=self.device)
+        if isinstance(action, np.ndarray):
+            action = torch.from_numpy(np.array(action, dtype=np.float32))  # a copy: torch objects to read-only arrays
+        action = action.to(self.device, torch.float32)
         wanted = (self.num_worlds, self.action_size)
         if action.shape != wanted:
             raise BadAction(f"the action has shape {tuple(action.shape)}; {self.task.name} takes {wanted}: (worlds, actuators).")

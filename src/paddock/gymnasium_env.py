@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
-import torch
 from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
@@ -46,7 +45,7 @@ class WorldEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         _check_options(options)
         if seed is not None or not self._begun:
             # where no seed is given Gymnasium draws one, so that unseeded worlds differ; `np_random_seed` repeats them
-            obs = begin_again(self.environment, self.np_random_seed).obs
+            obs = self.environment.reset(seed=self.np_random_seed).obs
         else:
             obs = self._next or self.environment.reset().obs
         self._begun, self._next = True, None
@@ -57,7 +56,7 @@ class WorldEnv(gymnasium.Env[np.ndarray, np.ndarray]):
             raise PaddockError("there is no episode to step: call reset() first, and again after each episode's end.")
         if self.render_mode is not None:
             self._qpos_before = self.environment.state.qpos.numpy().copy()
-        step = self.environment.step(owned(action)[None])
+        step = self.environment.step(action[None])
         self._next = step.obs if step.ended[0] else None
         info = {
             "success": bool(step.success[0]),
@@ -105,16 +104,14 @@ class WorldsVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         super().reset(seed=seed)
         _check_options(options)
         if seed is not None or not self._begun:
-            chosen = self.np_random_seed
-            assert chosen is not None  # Gymnasium draws one where none was given
-            obs = begin_again(self.environment, chosen).obs
+            obs = self.environment.reset(seed=self.np_random_seed).obs
         else:
             obs = self.environment.reset().obs
         self._begun = True
         return obs["policy"].numpy(), _masked(_beyond_policy(obs), np.ones(self.num_envs, dtype=bool))
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        step = self.environment.step(owned(actions))
+        step = self.environment.step(actions)
         return (
             step.obs["policy"].numpy(),
             step.reward.numpy(),
@@ -138,19 +135,6 @@ def observation_space(environment: Environment) -> Box:
 
 def action_space(environment: Environment) -> Box:
     return Box(-1.0, 1.0, (environment.action_size,), np.float32)
-
-
-def begin_again(environment: Environment, seed: int) -> Step:
-    """Begin the first episode of `seed`, as in an environment made with it."""
-    environment.seed = seed
-    saved = environment.save()
-    environment.load(saved | {"episode": torch.full_like(saved["episode"], -1)})
-    return environment.reset()
-
-
-def owned(actions: np.ndarray) -> np.ndarray:
-    """A float32 copy: a caller's array may be read-only, which PyTorch warns about, or change while it is used."""
-    return np.array(actions, dtype=np.float32)
 
 
 def final_rows(final_obs: Obs, ended: np.ndarray) -> list[np.ndarray]:

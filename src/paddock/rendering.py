@@ -212,9 +212,11 @@ def write_video(path: Path, frames: Iterable[np.ndarray], fps: float) -> None:
             )
         else:
             writer = imageio.get_writer(partial, format="GIF", duration=1000 / fps, loop=0)
-        with writer:
+        try:
             for frame in frames:
                 writer.append_data(frame)
+        finally:
+            writer.close()  # which leaving its `with` by an exception would not do
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)

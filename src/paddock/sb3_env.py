@@ -12,7 +12,7 @@ import numpy as np
 from paddock.contracts import Step
 from paddock.env import Environment, make
 from paddock.errors import PaddockError
-from paddock.gymnasium_env import action_space, begin_again, final_rows, observation_space, owned
+from paddock.gymnasium_env import action_space, final_rows, observation_space
 from paddock.tasks.task import Task
 
 try:
@@ -47,14 +47,14 @@ class Sb3Worlds(VecEnv):
     def reset(self) -> np.ndarray:
         if any(self._options):
             raise PaddockError("reset takes no options. Change the task instead, with dataclasses.replace.")
-        step = self.environment.reset() if self._next_seed is None else begin_again(self.environment, self._next_seed)
+        step = self.environment.reset(seed=self._next_seed)
         self._next_seed = None
         self._returns[:] = 0
         self._lengths[:] = 0
         return step.obs["policy"].numpy()
 
     def step_async(self, actions: np.ndarray) -> None:
-        self._actions = owned(actions)
+        self._actions = actions
 
     def step_wait(self) -> VecEnvStepReturn:
         step = self.environment.step(self._actions)

@@ -12,5 +12,5 @@ QUADRUPED = Robot(
     joints=tuple(f"{leg}_{joint}" for leg in LEGS for joint in ("hip", "thigh", "knee")),
     base="trunk",
     feet=LEGS,
-    gains=(40.0, 1.0),
+    gains=(60.0, 2.0),
 )

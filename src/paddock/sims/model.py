@@ -1,5 +1,9 @@
 """From a spec to the one model every backend compiles: saved as XML text, with its arena sized by use."""
 
+import ctypes
+from functools import cache
+from pathlib import Path
+
 import mujoco
 import numpy as np
 
@@ -11,7 +15,8 @@ PROBE_STEPS = 300
 
 
 def model_text(spec: mujoco.MjSpec) -> str:
-    """The XML that CPU, GPU and browser compile. Saved text has six digits, so compiling a spec directly would differ."""
+    """The XML that CPU, GPU and browser compile."""
+    _write_every_digit()
     try:
         spec.compile()
         spec.memory = _arena_bytes(mujoco.MjModel.from_xml_string(spec.to_xml()))
@@ -31,6 +36,19 @@ def compile_text(text: str) -> mujoco.MjModel:
 def broken(what: str, refusal: Exception) -> BrokenModel:
     """MuJoCo's own words, and where to look."""
     return BrokenModel(f"MuJoCo cannot compile '{what}': {str(refusal).strip()}\nFix the model and try again.")
+
+
+@cache
+def _write_every_digit() -> None:
+    """Save numbers with 17 digits, so that the text compiles to the very model the spec does; the default is six.
+
+    The engine keeps the setting to itself. Where it cannot be reached the text has six digits, still the same for all.
+    """
+    package = Path(mujoco.__file__).parent
+    for library in (*package.glob("libmujoco*"), *package.glob("mujoco.dll")):
+        setter = getattr(ctypes.CDLL(str(library)), "_mjPRIVATE__set_xml_precision", None)
+        if setter is not None:
+            setter(17)
 
 
 def _arena_bytes(model: mujoco.MjModel) -> int:

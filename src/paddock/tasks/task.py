@@ -132,6 +132,9 @@ class Task:
     @cached_property
     def memories(self) -> dict[str, Memory]:
         """The task's own memory, then that of its observations."""
+        for name in self.history:
+            if name not in self.observe:
+                raise BadTerm(f"task '{self.name}': history of '{name}', which is not in observe: {', '.join(self.observe)}.")
         stacked = {f"history/{name}": History(term=self.observe[name], steps=k) for name, k in self.history.items()}
         return {**self.memory, **stacked}
 
@@ -179,9 +182,6 @@ class Task:
 
     def check(self, state: State) -> None:
         """Evaluate every term once, and say which one is wrong: at construction, not in hour three."""
-        for name in self.history:
-            if name not in self.observe:
-                raise BadTerm(f"task '{self.name}': history of '{name}', which is not in observe: {', '.join(self.observe)}.")
         if not self.observe or not self.reward:
             raise BadTerm(f"task '{self.name}' needs at least one term in observe and one in reward.")
         n = state.num_worlds

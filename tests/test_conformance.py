@@ -1,0 +1,98 @@
+"""One contract, every task on every sim: what anything that uses an environment may rely on."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import paddock
+from paddock.exporting import GRAPHS, disagreement, export_graph
+from paddock.sims import SIM_NAMES
+from paddock.tasks import TASK_NAMES
+from paddock.tasks.finding import find_task
+
+WORLDS = 5
+STEPS = 200
+pairs = [(task, sim) for sim in SIM_NAMES for task in TASK_NAMES]
+
+
+@pytest.fixture(params=pairs, ids=[f"{task}-{sim}" for task, sim in pairs])
+def env(request: pytest.FixtureRequest) -> paddock.Environment:
+    task, sim = request.param
+    return paddock.make(task, sim=sim, num_worlds=WORLDS, seed=11)
+
+
+def test_two_hundred_steps(env: paddock.Environment) -> None:
+    step = env.reset()
+    twin = paddock.make(env.task, num_worlds=WORLDS, seed=11)
+    twin.reset()
+    for _ in range(STEPS):
+        action = env.sample()
+        assert action.shape == (WORLDS, env.action_size) and action.abs().max() <= 1
+        step = env.step(action)
+        assert torch.equal(step.reward, twin.step(action).reward)
+        for obs in (step.obs, step.final_obs):
+            assert {group: value.shape for group, value in obs.items()} == {
+                group: (WORLDS, size) for group, size in env.obs_sizes.items()
+            }
+            assert all(value.dtype == torch.float32 and value.isfinite().all() for value in obs.values())
+        assert step.reward.shape == (WORLDS,) and step.reward.dtype == torch.float32
+        assert all(term.shape == (WORLDS,) and term.isfinite().all() for term in step.terms.values())
+        for flag in (step.terminated, step.truncated, step.success, step.failed, *step.ends.values()):
+            assert flag.shape == (WORLDS,) and flag.dtype == torch.bool
+        assert not (step.terminated & step.truncated).any() and not step.failed.any()
+        running = ~step.ended
+        assert torch.equal(step.obs["policy"][running], step.final_obs["policy"][running])
+    assert list(step.terms) == list(env.task.reward) and list(step.ends) == list(env.task.done)
+
+
+def test_different_actions_lead_to_different_worlds(env: paddock.Environment) -> None:
+    env.reset()
+    # the same start in every world, then an action of its own for each
+    start = env.sim.save()
+    start["rows"][:] = start["rows"][0]
+    env.sim.load(start)
+    action = torch.linspace(-1, 1, WORLDS)[:, None].expand(-1, env.action_size)
+    for _ in range(5):
+        env.step(action)
+    assert len({tuple(row) for row in env.state.qpos.tolist()}) == WORLDS
+
+
+def test_the_policy_sees_every_column_change(env: paddock.Environment) -> None:
+    """A sensor that is stuck, or cut off, is a defect that no training curve shows."""
+    env.reset()
+    seen = torch.stack([env.step(env.sample()).final_obs["policy"] for _ in range(STEPS)])
+    stuck = (seen.flatten(0, 1).std(dim=0) == 0).nonzero()[:, 0].tolist()
+    assert stuck == []
+
+
+def test_graphs_agree_in_onnxruntime(env: paddock.Environment) -> None:
+    env.reset()
+    graphs = {name: model for name in GRAPHS if (model := export_graph(env, name)) is not None}
+    assert {"observe", "act", "reward", "done", "reset"} <= set(graphs)
+    assert ("update" in graphs) == bool(env.task.command or env.task.memory)
+    other = paddock.make(env.task, num_worlds=3, seed=12)
+    other.reset()
+    for step in range(40):
+        other.step(other.sample())
+        if step % 10 == 9:
+            for name, model in graphs.items():
+                assert disagreement(model, name, env.task, other.state) < 1e-6, name
+
+
+def test_a_graph_takes_only_what_a_robot_can_measure(env: paddock.Environment) -> None:
+    model = export_graph(env, "observe")
+    assert model is not None
+    allowed = {"sensordata", "action", "last_action", "qpos", "qvel"}
+    inputs = {value.name for value in model.graph.input}
+    assert {name for name in inputs if not name.startswith(("command/", "memory/"))} <= allowed
+
+
+@pytest.mark.parametrize("name", TASK_NAMES)
+def test_time_adds_up(name: str) -> None:
+    task = find_task(name)
+    env = paddock.make(task)
+    assert math.isclose(env.substeps * env.model.opt.timestep, task.control_dt)
+    assert math.isclose(task.episode_steps * task.control_dt, task.episode_s)
+    assert np.isfinite(env.model.body_mass).all()

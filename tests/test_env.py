@@ -1,0 +1,390 @@
+"""The environment: the order of a step, ends and beginnings, and what it promises its callers."""
+
+from dataclasses import dataclass, replace
+
+import mujoco
+import numpy as np
+import pytest
+import torch
+from models import POLE, pole_task
+from torch import Tensor
+
+import paddock
+from paddock import Robot, State
+from paddock import terms as t
+from paddock.contracts import Env, Step
+from paddock.errors import BadAction, BadTerm, PaddockError, UnknownName
+from paddock.robots import QUADRUPED
+from paddock.tasks.finding import find_task
+
+
+def rollout(env: paddock.Environment, steps: int) -> list[Step]:
+    return [env.step(env.sample()) for _ in range(steps)]
+
+
+def equal(one: Step, two: Step, rows: slice = slice(None)) -> bool:
+    """Bit equality of everything a step returns, of `rows` in the first and all in the second."""
+    pairs = [(one.reward, two.reward), (one.terminated, two.terminated), (one.truncated, two.truncated), (one.success, two.success)]
+    pairs += [(one.obs[group], two.obs[group]) for group in one.obs]
+    pairs += [(one.final_obs[group], two.final_obs[group]) for group in one.obs]
+    pairs += [(one.terms[name], two.terms[name]) for name in one.terms]
+    return all(torch.equal(a[rows], b) for a, b in pairs)
+
+
+def test_it_is_an_env() -> None:
+    env: Env = paddock.make(pole_task(), num_worlds=2)
+    assert env.obs_sizes == {"policy": 2} and env.action_size == 1
+
+
+def test_reward_is_the_sum_of_its_named_terms() -> None:
+    env = paddock.make("quadruped-walk", num_worlds=4)
+    env.reset()
+    for step in rollout(env, 20):
+        torch.testing.assert_close(step.reward, sum(step.terms.values()), rtol=0, atol=1e-6)
+        assert list(step.terms) == list(env.task.reward)
+
+
+def test_reward_and_final_observation_belong_to_the_state_reached() -> None:
+    task = pole_task(reward={"angle": (2.0, t.Column(t.joint_pos, 0))})
+    env = paddock.make(task, num_worlds=3)
+    env.reset()
+    for step in rollout(env, 25):
+        torch.testing.assert_close(step.reward, 2.0 * step.final_obs["policy"][:, 0], rtol=0, atol=0)
+
+
+def test_timeout_is_truncation_and_begins_the_next_episode() -> None:
+    env = paddock.make(pole_task(), num_worlds=3)  # 10 steps long
+    first = env.reset()
+    steps = [env.step(torch.zeros(3, 1)) for _ in range(10)]
+    assert not any(step.ended.any() for step in steps[:-1])
+    last = steps[-1]
+    assert last.truncated.all() and not last.terminated.any()
+    assert not torch.equal(last.obs["policy"], last.final_obs["policy"])
+    assert not torch.equal(last.obs["policy"], first.obs["policy"])
+    assert torch.equal(env.state.age, torch.zeros(3, dtype=torch.int64))
+
+
+def test_termination_wins_over_timeout_and_only_that_world_begins_anew() -> None:
+    task = pole_task(reset=t.Uniform(joints={"hinge": (-0.2, 0.2)}), episode_s=10.0)
+    env = paddock.make(task, num_worlds=2)
+    env.reset()
+    push = torch.tensor([[1.0], [0.0]])
+    for _ in range(200):
+        age = env.state.age.clone()
+        step = env.step(push)
+        if step.terminated[0]:
+            break
+    assert step.terminated.tolist() == [True, False] and step.ends["far"].tolist() == [True, False]
+    assert abs(float(step.final_obs["policy"][0, 0])) > 1.0 and abs(float(step.obs["policy"][0, 0])) <= 0.2
+    assert torch.equal(step.obs["policy"][1], step.final_obs["policy"][1])
+    assert env.state.age.tolist() == [0, int(age[1]) + 1]
+    last = replace(task, episode_s=0.02 * (int(age[0]) + 1))
+    short = paddock.make(last, num_worlds=2)
+    short.reset()
+    for _ in range(last.episode_steps):
+        step = short.step(push)
+    assert step.terminated.tolist() == [True, False] and step.truncated.tolist() == [False, True]
+
+
+def test_what_was_returned_does_not_change_later() -> None:
+    env = paddock.make("quadruped-balance", num_worlds=3)
+    env.reset()
+    steps = rollout(env, 5)
+    kept = [(step.obs["policy"].clone(), step.reward.clone(), step.final_obs["privileged"].clone()) for step in steps]
+    rollout(env, 20)
+    for step, (obs, reward, final) in zip(steps, kept, strict=True):
+        assert torch.equal(step.obs["policy"], obs) and torch.equal(step.reward, reward)
+        assert torch.equal(step.final_obs["privileged"], final)
+
+
+def test_the_callers_action_is_left_alone_and_clipped_inside() -> None:
+    env, clipped = paddock.make(pole_task(), num_worlds=2), paddock.make(pole_task(), num_worlds=2)
+    env.reset(), clipped.reset()
+    wild = np.array([[7.0], [-9.0]])
+    a, b = env.step(wild), clipped.step(torch.tensor([[1.0], [-1.0]]))
+    assert wild.tolist() == [[7.0], [-9.0]]
+    assert equal(a, b)
+    assert env.state.action.tolist() == [[1.0], [-1.0]] and env.state.ctrl.tolist() == [[2.0], [-2.0]]
+
+
+def test_bad_actions_are_named() -> None:
+    env = paddock.make(pole_task(episode_s=10.0), num_worlds=3)
+    env.reset()
+    for _ in range(4):
+        env.step(torch.zeros(3, 1))
+    with pytest.raises(BadAction, match=r"world 2 is nan in column 0, at step 4 of episode 0"):
+        env.step(torch.tensor([[0.0], [0.0], [float("nan")]]))
+    with pytest.raises(BadAction, match=r"shape \(1, 3\); pole takes \(3, 1\)"):
+        env.step(torch.zeros(1, 3))
+
+
+@pytest.mark.parametrize("name", ["quadruped-walk", "quadruped-balance", "cartpole-swingup", "gym-ant"])
+def test_seven_worlds_alone_are_the_same_seven_among_many(name: str) -> None:
+    """Also the thread count; long enough for falls, pushes and new commands."""
+    many = paddock.make(name, num_worlds=64, seed=5, num_threads=2)
+    few = paddock.make(name, num_worlds=7, seed=5, num_threads=1)
+    assert equal(many.reset(), few.reset(), slice(0, 7))
+    ended = 0
+    for _ in range(260):
+        one, two = many.step(many.sample()), few.step(few.sample())
+        assert equal(one, two, slice(0, 7))
+        ended += int(two.ended.sum())
+    saved, whole = few.save(), many.save()
+    assert torch.equal(saved["sim/rows"], whole["sim/rows"][:7])
+    assert ended > 0
+
+
+def test_worlds_can_be_split_between_processes() -> None:
+    whole = paddock.make("quadruped-balance", num_worlds=6, seed=1)
+    part = paddock.make("quadruped-balance", num_worlds=2, seed=1, first_world=4)
+    assert torch.equal(whole.reset().obs["policy"][4:], part.reset().obs["policy"])
+    assert equal(whole.step(whole.sample()), part.step(part.sample()), slice(4, 6))
+
+
+def test_seeds_repeat_and_differ() -> None:
+    def reward(seed: int) -> Tensor:
+        env = paddock.make("quadruped-walk", num_worlds=4, seed=seed)
+        env.reset()
+        return torch.stack([step.reward for step in rollout(env, 30)])
+
+    assert torch.equal(reward(0), reward(0))
+    assert not torch.equal(reward(0), reward(1))
+    assert len(set(reward(0)[0].tolist())) == 4
+
+
+@pytest.mark.parametrize("name", ["quadruped-walk", "quadruped-balance", "gym-ant"])
+def test_save_and_load_continue_bit_for_bit(name: str) -> None:
+    env = paddock.make(name, num_worlds=6, seed=2)
+    env.reset()
+    rollout(env, 120)
+    saved = env.save()
+    on = rollout(env, 120)
+    other = paddock.make(name, num_worlds=6, seed=2, num_threads=1)
+    other.reset()
+    rollout(other, 7)
+    other.load(saved)
+    assert all(equal(a, b) for a, b in zip(on, rollout(other, 120), strict=True))
+
+
+def test_a_save_of_something_else_is_refused() -> None:
+    saved = paddock.make("cartpole-balance", num_worlds=3).save()
+    with pytest.raises(PaddockError, match="does not fit task 'cartpole-balance' with 4 worlds"):
+        paddock.make("cartpole-balance", num_worlds=4).load(saved)
+    with pytest.raises(PaddockError, match="'state/memory/held' has nothing"):
+        paddock.make("cartpole-swingup", num_worlds=3).load(saved)
+
+
+def test_history_stacks_the_last_steps_oldest_first() -> None:
+    plain = paddock.make(pole_task(), num_worlds=2)
+    stacked = paddock.make(pole_task(history={"joint_pos": 3}), num_worlds=2)
+    assert stacked.obs_sizes == {"policy": 4}
+    start = plain.reset().obs["policy"][:, 0]
+    assert torch.equal(stacked.reset().obs["policy"][:, :3], torch.stack([start] * 3, dim=1))
+    seen = [start, start, start]
+    for _ in range(25):
+        action = plain.sample()
+        one, two = plain.step(action), stacked.step(action)
+        ended = one.ended
+        seen = [*seen[1:], one.final_obs["policy"][:, 0]]
+        assert torch.equal(two.final_obs["policy"][:, :3], torch.stack(seen, dim=1))
+        seen = [torch.where(ended, one.obs["policy"][:, 0], value) for value in seen]
+        assert torch.equal(two.obs["policy"][:, :3], torch.stack(seen, dim=1))
+
+
+def test_observing_twice_changes_nothing() -> None:
+    env = paddock.make("quadruped-balance", num_worlds=3)
+    env.reset()
+    rollout(env, 10)
+    before = env.save()
+    once, twice = env.task.observations(env.state), env.task.observations(env.state)
+    assert all(torch.equal(once[group], twice[group]) for group in once)
+    after = env.save()
+    assert all(torch.equal(before[name], after[name]) for name in before)
+
+
+def test_a_diverging_world_is_reset_counted_and_earns_nothing() -> None:
+    env = paddock.make(pole_task(episode_s=10.0), num_worlds=3)
+    env.reset()
+    env.sim.write("qvel", torch.tensor([[0.0], [1e12], [0.0]]))
+    step = env.step(torch.zeros(3, 1))
+    assert step.failed.tolist() == [False, True, False] == step.terminated.tolist()
+    assert step.reward[1] == 0 and step.reward[0] == 1
+    assert env.failures == 1
+    again = env.step(torch.zeros(3, 1))
+    assert not again.failed.any() and env.failures == 1
+    assert env.state.age.tolist() == [2, 1, 2]
+
+
+@dataclass(frozen=True)
+class BadAfter:
+    """A term that breaks at a given age, in world 1."""
+
+    age: int
+
+    def __call__(self, state: State) -> Tensor:
+        bad = (state.age == self.age) & (torch.arange(state.num_worlds) == 1)
+        return torch.where(bad, float("nan"), 0.0)
+
+
+def test_a_term_that_turns_nan_is_named() -> None:
+    env = paddock.make(pole_task(reward={"fine": (1.0, t.alive), "odd": (1.0, BadAfter(3))}), num_worlds=2)
+    env.reset()
+    with pytest.raises(BadTerm, match="reward term 'odd' of task 'pole' is not finite in world 1 at step 3"):
+        rollout(env, 5)
+    env = paddock.make(pole_task(observe={"odd": BadAfter(2)}), num_worlds=2)
+    env.reset()
+    with pytest.raises(BadTerm, match="observation 'odd' of task 'pole' is not finite in world 1 at step 2"):
+        rollout(env, 5)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"observe": {"gyro": t.gyro}}, "observe term 'gyro': unknown sensor 'gyro'"),
+        ({"reward": {"wide": (1.0, t.joint_pos)}}, r"reward term 'wide': returned shape \(2, 1\)"),
+        ({"done": {"float": t.alive}}, r"done term 'float': returned shape \(2,\) torch.float32, wanted \(n,\) bool"),
+        ({"observe": {"x": t.Command("speed")}}, "unknown command 'speed'"),
+        ({"history": {"speed": 3}}, "history of 'speed', which is not in observe"),
+        ({"reward": {}}, "at least one term"),
+        ({"success": t.HeldFor(timer="held", seconds=1.0)}, "unknown memory 'held'"),
+        ({"control_dt": 0.015}, "not a whole number"),
+        ({"act": t.JointPosition()}, "has no gains"),
+        ({"randomize": {"push": t.Push(body="trnk", newtons=(1, 2), every_s=1)}}, "pushes body 'trnk'; known: world, pole"),
+        ({"randomize": {"mass": t.Mass(2.0, 1.0, "pole")}}, "0 < low <= high"),
+        ({"randomize": {"mass": t.Mass(1.0, 2.0, "pool")}}, "Did you mean 'pole'"),
+        ({"robot": Robot(name="r", xml=POLE, joints=("hing",))}, "unknown joint of robot r: 'hing'. Did you mean 'hinge'"),
+        ({"robot": Robot(name="r", xml=POLE, joints=("hinge",), base="pol")}, "unknown body of robot r: 'pol'"),
+        ({"robot": Robot(name="r", xml="<mujoco><oops/></mujoco>", joints=())}, "cannot read robot 'r'"),
+    ],
+)
+def test_mistakes_in_a_task_are_said_at_construction(changes: dict, message: str) -> None:
+    with pytest.raises(PaddockError, match=message):
+        paddock.make(pole_task(**changes), num_worlds=2)
+
+
+def test_unknown_tasks_suggest_the_nearest() -> None:
+    with pytest.raises(UnknownName, match="unknown task 'cartpole-balence'. Did you mean 'cartpole-balance'"):
+        paddock.make("cartpole-balence")
+
+
+def test_friction_and_mass_are_drawn_anew_each_episode_from_nominal() -> None:
+    task = replace(
+        find_task("quadruped-walk"),
+        randomize={"friction": t.Friction(0.5, 2.0), "mass": t.Mass(0.5, 2.0, "trunk")},
+        episode_s=0.1,
+    )
+    env = paddock.make(task, num_worlds=4)
+    env.reset()
+    for _ in range(3):
+        drawn = env.state.params["mass"][:, 0].clone()
+        nominal = env.model.body("trunk").mass[0]
+        for world in range(4):
+            model = env.sim._batch.get_model(world)  # type: ignore[attr-defined]
+            assert model.body("trunk").mass[0] == pytest.approx(nominal * float(drawn[world]), rel=1e-6)
+            scale = float(env.state.params["friction"][world, 0])
+            np.testing.assert_allclose(model.geom_friction[:, 0], env.model.geom_friction[:, 0] * scale, rtol=1e-6)
+            np.testing.assert_array_equal(model.geom_friction[:, 1:], env.model.geom_friction[:, 1:])
+        assert len(set(drawn.tolist())) == 4
+        rollout(env, task.episode_steps)
+        assert not torch.equal(drawn, env.state.params["mass"][:, 0])
+
+
+SLIDER = """
+<mujoco><option timestep="0.005" integrator="implicitfast"/><worldbody><body name="trunk" pos="0 0 .1">
+<joint name="x" type="slide" axis="1 0 0"/><joint name="z" type="slide" axis="0 0 1"/><geom type="box" size=".1 .1 .1" mass="2"/>
+</body></worldbody>
+<actuator><motor name="x" joint="x" ctrlrange="-1 1"/></actuator>
+<sensor><jointpos name="joint_pos/x" joint="x"/><jointvel name="joint_vel/x" joint="x"/></sensor></mujoco>
+"""
+
+
+def slider(**changes: object) -> paddock.Task:
+    robot = Robot(name="slider", xml=SLIDER, joints=("x",))
+    return pole_task(**({"robot": robot, "done": {}, "episode_s": 2.0, "reset": t.NearHome(joint=0, vel=0)} | changes))
+
+
+def test_friction_decides_how_far_a_box_slides() -> None:
+    env = paddock.make(slider(randomize={"friction": t.Friction(0.25, 1.0)}), num_worlds=8)
+    env.reset()
+    env.sim.write("qvel", torch.tensor([[1.0, 0.0]] * 8))
+    for _ in range(90):
+        env.step(torch.zeros(8, 1))
+    friction = env.state.params["friction"][:, 0]  # the floor's and the box's nominal friction is 1
+    stopping = 1.0 / (2 * 9.81 * friction)
+    torch.testing.assert_close(env.state.qpos[:, 0], stopping, rtol=0.1, atol=0.002)
+
+
+def test_mass_decides_how_fast_a_force_moves_a_box() -> None:
+    env = paddock.make(slider(randomize={"mass": t.Mass(0.5, 2.0, "trunk")}, scene=t.lit), num_worlds=8)
+    env.reset()
+    for _ in range(50):
+        env.step(torch.ones(8, 1))
+    mass = 2.0 * env.state.params["mass"][:, 0]
+    torch.testing.assert_close(env.state.qvel[:, 0], 1.0 / mass, rtol=1e-4, atol=0)
+
+
+def test_a_push_changes_momentum_by_force_times_time_and_is_cleared() -> None:
+    task = replace(
+        find_task("quadruped-walk"),
+        robot=QUADRUPED,
+        scene=t.lit,  # nothing to stand on: only gravity and the push act
+        randomize={"push": t.Push(body="trunk", newtons=(20.0, 40.0), every_s=0.4, duration_s=0.1)},
+        done={},
+        reset=t.NearHome(joint=0.0, vel=0.0),
+    )
+    env = paddock.make(task, num_worlds=5)
+    env.reset()
+    mass = float(env.model.body_subtreemass[env.state.layout.bodies["trunk"]])
+
+    def momentum() -> Tensor:
+        found = []
+        for world in range(5):
+            data = env.sim._batch.get_data(world)  # type: ignore[attr-defined]
+            mujoco.mj_subtreeVel(env.model, data)
+            found.append(mass * data.subtree_linvel[1, :2])
+        return torch.tensor(np.array(found))
+
+    for _ in range(15):
+        env.step(torch.zeros(5, 12))
+    torch.testing.assert_close(momentum(), torch.zeros(5, 2, dtype=torch.float64), rtol=0, atol=1e-3)
+    for _ in range(5):
+        env.step(torch.zeros(5, 12))
+    impulse = momentum().norm(dim=1)
+    assert ((impulse > 2.0 - 0.05) & (impulse < 4.0 + 0.05)).all()
+    before = momentum()
+    for _ in range(10):
+        env.step(torch.zeros(5, 12))
+    torch.testing.assert_close(momentum(), before, rtol=0, atol=1e-3)
+    assert len({round(float(value), 6) for value in impulse}) == 5
+
+
+def test_commands_are_drawn_anew_on_time_and_an_operators_word_stands_until_then() -> None:
+    env = paddock.make(replace(find_task("quadruped-walk"), done={}), num_worlds=3)
+    env.reset()
+    first = env.state.command["velocity"].clone()
+    for _ in range(200):
+        env.step(torch.zeros(3, 12))
+    assert torch.equal(env.state.command["velocity"], first)
+    env.state.command["velocity"].fill_(0.25)
+    for _ in range(49):
+        env.step(torch.zeros(3, 12))
+    assert (env.state.command["velocity"] == 0.25).all()
+    env.step(torch.zeros(3, 12))
+    drawn = env.state.command["velocity"]
+    assert not torch.equal(drawn, first) and not (drawn == 0.25).any()
+    low, high = torch.tensor([-1.0, -0.5, -1.0]), torch.tensor([1.0, 0.5, 1.0])
+    assert ((drawn >= low) & (drawn <= high)).all()
+
+
+def test_one_torch_thread_inside_and_the_callers_count_outside() -> None:
+    seen = []
+
+    def spy(state: State) -> Tensor:
+        seen.append(torch.get_num_threads())
+        return t.alive(state)
+
+    torch.set_num_threads(2)
+    env = paddock.make(pole_task(reward={"spy": (1.0, spy)}), num_worlds=2)
+    env.reset()
+    env.step(torch.zeros(2, 1))
+    assert set(seen) == {1} and torch.get_num_threads() == 2
