@@ -1,9 +1,11 @@
 """Tiny models that several tests share."""
 
+from typing import Any
+
 import mujoco
 import torch
 
-from paddock import Robot, Task
+from paddock import Environment, Robot, Task
 from paddock import terms as t
 from paddock.contracts import Worlds
 from paddock.sims.cpu import CpuSim
@@ -48,7 +50,9 @@ BOXES = """
 POLE = """
 <mujoco>
   <option timestep="0.01"/>
-  <worldbody><body name="pole"><joint name="hinge" axis="0 1 0"/><geom type="capsule" fromto="0 0 0 0 0 .5" size=".02" mass="1"/></body></worldbody>
+  <worldbody>
+    <body name="pole"><joint name="hinge" axis="0 1 0"/><geom type="capsule" fromto="0 0 0 0 0 .5" size=".02" mass="1"/></body>
+  </worldbody>
   <actuator><motor name="hinge" joint="hinge" ctrlrange="-2 2"/></actuator>
   <sensor><jointpos name="joint_pos/hinge" joint="hinge"/><jointvel name="joint_vel/hinge" joint="hinge"/></sensor>
 </mujoco>
@@ -56,11 +60,11 @@ POLE = """
 
 
 def compiled(xml: str) -> mujoco.MjModel:
-    return compile_text(model_text(mujoco.MjSpec.from_string(xml)))
+    return compile_text(model_text(mujoco.MjSpec.from_string(xml), visuals=False))
 
 
-def boxes(num_worlds: int, **options: object) -> CpuSim:
-    return CpuSim(compiled(BOXES), num_worlds, **options)  # type: ignore[arg-type]
+def boxes(num_worlds: int, **options: Any) -> CpuSim:
+    return CpuSim(compiled(BOXES), num_worlds, **options)
 
 
 def everyone(sim: CpuSim) -> Worlds:
@@ -71,9 +75,15 @@ def some(*chosen: bool) -> Worlds:
     return Worlds.where(torch.tensor(chosen), by_rows=True)
 
 
-def pole_task(**changes: object) -> Task:
+def world_of(env: Environment, world: int) -> tuple[mujoco.MjModel, mujoco.MjData]:
+    """What the engine holds for one world."""
+    assert isinstance(env.sim, CpuSim)
+    return env.sim.copy_of(world)
+
+
+def pole_task(**changes: Any) -> Task:
     """A small task to change one thing of."""
-    parts: dict = {
+    parts: dict[str, Any] = {
         "name": "pole",
         "robot": Robot(name="pole", xml=POLE, joints=("hinge",)),
         "control_dt": 0.02,

@@ -12,7 +12,7 @@ from paddock.cli import COMMANDS, main
 from paddock.doctor import package_checks, within
 from paddock.errors import PaddockError
 from paddock.inspecting import task_card
-from paddock.messages import BenchRow, TaskCard, from_json, to_json
+from paddock.messages import TaskCard, TermRow, from_json, to_json
 from paddock.tasks import TASK_NAMES
 
 LEVER = """<mujoco model="lever">
@@ -134,21 +134,23 @@ def test_actions_show_what_the_ends_do() -> None:
 
 
 def test_messages_are_read_strictly() -> None:
-    row = BenchRow(name="ant", worlds=4, env_steps_per_s=1.0, physics_steps_per_s=5.0, ratio=None, note="")
+    row = TermRow(name="track", term="Near(error, 0.3)", what="", shape=(2, 3), weight=None)
     text = to_json(row)
-    assert from_json(BenchRow, text) == row
+    assert from_json(TermRow, text) == row
     whole = json.loads(text)
     for wrong in (
         {**whole, "extra": 1},
-        {name: value for name, value in whole.items() if name != "note"},
-        {**whole, "worlds": "4"},
-        {**whole, "worlds": True},
-        {**whole, "ratio": "none"},
+        {name: value for name, value in whole.items() if name != "what"},
+        {**whole, "name": 4},
+        {**whole, "shape": [2, "3"]},
+        {**whole, "shape": [True]},
+        {**whole, "weight": "none"},
+        [],
     ):
-        with pytest.raises(PaddockError):
-            from_json(BenchRow, json.dumps(wrong))
-    with pytest.raises(PaddockError):
-        from_json(BenchRow, text[:-1])
+        with pytest.raises(PaddockError, match="TermRow"):
+            from_json(TermRow, json.dumps(wrong))
+    with pytest.raises(PaddockError, match="TermRow"):
+        from_json(TermRow, text[:-1])
 
 
 def test_doctor_reads_version_limits() -> None:

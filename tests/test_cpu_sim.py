@@ -4,8 +4,8 @@ import mujoco
 import numpy as np
 import pytest
 import torch
-from models import BOXES, boxes, compiled, everyone, some
 
+from models import BOXES, boxes, compiled, everyone, some
 from paddock.contracts import Sim
 from paddock.errors import BrokenModel, PaddockError, UnknownName
 from paddock.sims import make_sim
@@ -39,8 +39,9 @@ def test_equals_one_world_at_a_time() -> None:
             for _ in range(SUBSTEPS):
                 mujoco.mj_step(model, data)
         mujoco.mj_step1(model, data)
-        np.testing.assert_array_equal(sim._rows["qpos"][world], data.qpos)
-        np.testing.assert_array_equal(sim._rows["qvel"][world], data.qvel)
+        _, ours = sim.copy_of(world)
+        np.testing.assert_array_equal(ours.qpos, data.qpos)
+        np.testing.assert_array_equal(ours.qvel, data.qvel)
         fresh = model.sensor_needstage < int(mujoco.mjtStage.mjSTAGE_ACC)
         columns = np.repeat(fresh, model.sensor_dim)
         np.testing.assert_array_equal(sim.sensordata[world].numpy()[columns], data.sensordata.astype(np.float32)[columns])
@@ -89,7 +90,7 @@ def test_engine_stage_lags_like_mj_step() -> None:
         data.ctrl[:] = 1.0
         mujoco.mj_step(sim.model, data, SUBSTEPS)
     np.testing.assert_array_equal(sim.fields["xpos"][0].numpy(), data.xpos)
-    assert sim.fields["xpos"][0, 3, 2] != sim._rows["qpos"][0, 10]
+    assert sim.fields["xpos"][0, 3, 2] != sim.copy_of(0)[1].qpos[10]
 
 
 def test_reset_touches_only_the_chosen_worlds() -> None:
@@ -185,7 +186,7 @@ def test_set_const_follows_a_mass_and_survives_save_and_load() -> None:
     sim.write_model("body_mass", mass, everyone(sim))
     sim.set_const(everyone(sim))
     sim.forward(everyone(sim))
-    subtree = [sim._batch.get_model(world).body_subtreemass[1] for world in range(2)]
+    subtree = [sim.copy_of(world)[0].body_subtreemass[1] for world in range(2)]
     assert subtree[1] == pytest.approx(subtree[0] + 4.0)
     run(sim, 0, 20)
     saved, on = sim.save(), run(sim, 20, 40)
@@ -196,7 +197,7 @@ def test_set_const_follows_a_mass_and_survives_save_and_load() -> None:
 
 
 def test_the_arena_is_sized_by_use() -> None:
-    text = model_text(mujoco.MjSpec.from_string(BOXES))
+    text = model_text(mujoco.MjSpec.from_string(BOXES), visuals=False)
     model = compile_text(text)
     assert ARENA_MIN <= model.narena < 4 * 1024 * 1024
     data = mujoco.MjData(model)
@@ -207,10 +208,23 @@ def test_the_arena_is_sized_by_use() -> None:
 @pytest.mark.parametrize("name", TASK_NAMES)
 def test_the_saved_text_compiles_to_the_same_model(name: str) -> None:
     spec = find_task(name).spec()
-    direct, saved = spec.compile(), compile_text(model_text(spec))
+    direct, saved = spec.compile(), compile_text(model_text(spec, visuals=True))
     fields = [field for field in dir(direct) if isinstance(getattr(direct, field), np.ndarray) and not field.startswith("_")]
     for field in fields:
         np.testing.assert_array_equal(getattr(direct, field), getattr(saved, field), err_msg=field)
+
+
+@pytest.mark.parametrize("name", ["cartpole-swingup", "quadruped-walk"])
+def test_leaving_out_visuals_changes_no_bit(name: str) -> None:
+    task = find_task(name)
+    lean, whole = (CpuSim(compile_text(model_text(task.spec(), visuals=v)), 4) for v in (False, True))
+    assert lean.model.ngeom < whole.model.ngeom
+    rng = torch.Generator().manual_seed(0)
+    for _ in range(100):
+        ctrl = torch.rand(4, lean.model.nu, generator=rng) * 4 - 2
+        lean.step(ctrl, 4)
+        whole.step(ctrl, 4)
+    assert torch.equal(lean.save()["rows"], whole.save()["rows"])
 
 
 def test_unknown_names_are_said() -> None:
@@ -234,7 +248,7 @@ def test_a_broken_model_is_refused_in_mujocos_words() -> None:
         compile_text("<mujoco><worldbody><body><joint/></body></worldbody></mujoco>")
     spec = mujoco.MjSpec.from_string('<mujoco><worldbody><body name="b"><freejoint/></body></worldbody></mujoco>')
     with pytest.raises(BrokenModel, match="mass and inertia"):
-        model_text(spec)
+        model_text(spec, visuals=True)
 
 
 def test_it_is_a_sim() -> None:

@@ -1,15 +1,16 @@
 """The environment: the order of a step, ends and beginnings, and what it promises its callers."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import mujoco
 import numpy as np
 import pytest
 import torch
-from models import POLE, pole_task
 from torch import Tensor
 
 import paddock
+from models import POLE, pole_task, world_of
 from paddock import Robot, State
 from paddock import terms as t
 from paddock.contracts import Env, Step
@@ -69,11 +70,9 @@ def test_termination_wins_over_timeout_and_only_that_world_begins_anew() -> None
     env = paddock.make(task, num_worlds=2)
     env.reset()
     push = torch.tensor([[1.0], [0.0]])
-    for _ in range(200):
-        age = env.state.age.clone()
-        step = env.step(push)
-        if step.terminated[0]:
-            break
+    age, step = env.state.age.clone(), env.step(push)
+    while not step.terminated[0]:
+        age, step = env.state.age.clone(), env.step(push)
     assert step.terminated.tolist() == [True, False] and step.ends["far"].tolist() == [True, False]
     assert abs(float(step.final_obs["policy"][0, 0])) > 1.0 and abs(float(step.obs["policy"][0, 0])) <= 0.2
     assert torch.equal(step.obs["policy"][1], step.final_obs["policy"][1])
@@ -81,8 +80,7 @@ def test_termination_wins_over_timeout_and_only_that_world_begins_anew() -> None
     last = replace(task, episode_s=0.02 * (int(age[0]) + 1))
     short = paddock.make(last, num_worlds=2)
     short.reset()
-    for _ in range(last.episode_steps):
-        step = short.step(push)
+    step = [short.step(push) for _ in range(last.episode_steps)][-1]
     assert step.terminated.tolist() == [True, False] and step.truncated.tolist() == [False, True]
 
 
@@ -99,7 +97,8 @@ def test_what_was_returned_does_not_change_later() -> None:
 
 def test_the_callers_action_is_left_alone_and_clipped_inside() -> None:
     env, clipped = paddock.make(pole_task(), num_worlds=2), paddock.make(pole_task(), num_worlds=2)
-    env.reset(), clipped.reset()
+    env.reset()
+    clipped.reset()
     wild = np.array([[7.0], [-9.0]])
     a, b = env.step(wild), clipped.step(torch.tensor([[1.0], [-1.0]]))
     assert wild.tolist() == [[7.0], [-9.0]]
@@ -279,7 +278,7 @@ def test_friction_and_mass_are_drawn_anew_each_episode_from_nominal() -> None:
         drawn = env.state.params["mass"][:, 0].clone()
         nominal = env.model.body("trunk").mass[0]
         for world in range(4):
-            model = env.sim._batch.get_model(world)  # type: ignore[attr-defined]
+            model, _ = world_of(env, world)
             assert model.body("trunk").mass[0] == pytest.approx(nominal * float(drawn[world]), rel=1e-6)
             scale = float(env.state.params["friction"][world, 0])
             np.testing.assert_allclose(model.geom_friction[:, 0], env.model.geom_friction[:, 0] * scale, rtol=1e-6)
@@ -298,7 +297,7 @@ SLIDER = """
 """
 
 
-def slider(**changes: object) -> paddock.Task:
+def slider(**changes: Any) -> paddock.Task:
     robot = Robot(name="slider", xml=SLIDER, joints=("x",))
     return pole_task(**({"robot": robot, "done": {}, "episode_s": 2.0, "reset": t.NearHome(joint=0, vel=0)} | changes))
 
@@ -339,7 +338,7 @@ def test_a_push_changes_momentum_by_force_times_time_and_is_cleared() -> None:
     def momentum() -> Tensor:
         found = []
         for world in range(5):
-            data = env.sim._batch.get_data(world)  # type: ignore[attr-defined]
+            _, data = world_of(env, world)
             mujoco.mj_subtreeVel(env.model, data)
             found.append(mass * data.subtree_linvel[1, :2])
         return torch.tensor(np.array(found))

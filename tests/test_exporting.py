@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from models import pole_task
 from torch import Tensor
 
 import paddock
+from models import pole_task
 from paddock import State
 from paddock import terms as t
 from paddock.exporting import GRAPHS, UnsafeGraph, disagreement, export_graph, export_task, run_graph

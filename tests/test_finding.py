@@ -9,14 +9,14 @@ import paddock
 from paddock.errors import PaddockError, UnknownName
 from paddock.tasks.finding import find_task
 
-LEAN = '''
+LEAN = """
 from paddock import Task, terms as t
 from paddock.robots import QUADRUPED
 
 LEAN = Task(name="lean", robot=QUADRUPED, control_dt=0.02, episode_s=10,
     act=t.JointPosition(scale=0.3), observe=t.proprioception(QUADRUPED),
     reward={"lean": (1.0, t.Roll(target_deg=20))}, done={"fell": t.Fell()}, reset=t.NearHome())
-'''
+"""
 
 
 def test_a_task_in_a_file(tmp_path: Path) -> None:
@@ -42,9 +42,10 @@ def test_a_file_with_several_tasks_asks_which(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("x = 1\n", "no Task at its top level"),
-        ("import not_there\n", "cannot be imported: ModuleNotFoundError: No module named 'not_there'"),
+        ("import not_there\n", "odd.py, line 1, cannot be imported: ModuleNotFoundError: No module named 'not_there'"),
         ("def (\n", "cannot be imported: SyntaxError"),
-        ("from paddock import Task\nTask(nam='x')\n", "cannot be imported: TypeError"),
+        ("from paddock import Task\nTask(nam='x')\n", "odd.py, line 2, cannot be imported: TypeError"),
+        ("raise ValueError('mine')\n", "line 1, cannot be imported: ValueError: mine"),
     ],
 )
 def test_a_file_that_is_no_task_says_why(tmp_path: Path, text: str, message: str) -> None:

@@ -3,8 +3,10 @@
 import gymnasium
 import numpy as np
 import torch
+from gymnasium.envs.mujoco.ant_v5 import AntEnv
 
 import paddock
+from models import world_of
 
 
 def test_steps_like_ant_v5() -> None:
@@ -15,20 +17,22 @@ def test_steps_like_ant_v5() -> None:
         terminate_when_unhealthy=True,
     )
     engine = theirs.unwrapped
+    assert isinstance(engine, AntEnv)
     ours = paddock.make("gym-ant", num_worlds=1, seed=3)
     rng = np.random.default_rng(0)
     compared = terminations = 0
     while compared < 400:
         ours.reset()
         theirs.reset(seed=0)
-        engine.set_state(ours.sim._rows["qpos"][0].copy(), ours.sim._rows["qvel"][0].copy())  # type: ignore[attr-defined]
+        _, data = world_of(ours, 0)
+        engine.set_state(data.qpos, data.qvel)
         done = False
         while not done and compared < 400:
             action = rng.uniform(-1, 1, 8).astype(np.float32)
             obs, reward, terminated, _, info = theirs.step(action)
             step = ours.step(torch.from_numpy(action)[None])
             np.testing.assert_allclose(step.final_obs["policy"][0].numpy(), obs, rtol=1e-5, atol=1e-6)
-            np.testing.assert_allclose(float(step.reward[0]), reward, rtol=1e-5, atol=1e-5)
+            np.testing.assert_allclose(float(step.reward[0]), float(reward), rtol=1e-5, atol=1e-5)
             np.testing.assert_allclose(float(step.terms["forward"][0]), info["reward_forward"], rtol=1e-5, atol=1e-6)
             assert bool(step.terminated[0]) == terminated
             done = terminated

@@ -1,7 +1,6 @@
 """Paddock: write a robot task once, then train it, watch it, replay it and put it on the robot."""
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from paddock.gl_choice import choose_gl
@@ -18,10 +17,10 @@ if TYPE_CHECKING:
     from paddock.tasks.finding import find_task as find_task
     from paddock.tasks.task import Task as Task
 
+    __version__: str
+
 choose_gl()
 register_with_gymnasium()
-
-__version__ = version("paddock")
 
 _WHERE = {
     "Environment": "paddock.env",
@@ -34,11 +33,15 @@ _WHERE = {
     "sb3_vec_env": "paddock.sb3_env",
     "terms": "paddock.tasks",
 }
-__all__ = ["__version__", *_WHERE]
+__all__ = ["Environment", "Robot", "State", "Step", "Task", "__version__", "find_task", "make", "sb3_vec_env", "terms"]
 
 
 def __getattr__(name: str) -> object:
     """Public names are imported when first used, so that `import paddock` costs nothing."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("paddock")
     if name not in _WHERE:
         raise AttributeError(f"module 'paddock' has no attribute '{name}'")
     if name == "terms":

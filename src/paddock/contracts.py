@@ -43,6 +43,10 @@ class Layout:
     """Home position of each actuator's joint; (nu,)."""
     ctrl_low: Tensor
     ctrl_high: Tensor
+    """Ends of each actuator's range, infinite where it has none; (nu,)."""
+    ctrl_middle: Tensor
+    ctrl_half: Tensor
+    """Middle and half width of that range, 0 and 1 where it has none; (nu,)."""
     nv: int
     control_dt: float
     """Seconds between two control steps."""
@@ -313,9 +317,11 @@ class Env(Protocol):
 
     num_worlds: int
     device: torch.device
-    action_size: int
     obs_sizes: dict[str, int]
     """Columns of each observation group."""
+
+    @property
+    def action_size(self) -> int: ...
 
     def reset(self, *, seed: int | None = None) -> Step:
         """Begin a new episode in every world; with a seed, the first one of that seed."""
@@ -348,5 +354,3 @@ class Learner(Protocol):
         ...
 
     def load(self, saved: Mapping[str, Tensor], /) -> None: ...
-
-

@@ -90,7 +90,7 @@ def strip(name: str) -> Strip:
         moments.append((env.state.time[0].item(), *(np.copy(part) for part in pose(env)), marks(env)))
         ended = bool(env.step(act(env)).ended[0])
     chosen = [moments[i] for i in eventful([qvel for _, _, qvel, _ in moments], COLUMNS)]
-    with Camera(env.model, width=FRAME[0], height=FRAME[1], camera=camera_of(env)) as camera:
+    with Camera(env.visual_model, width=FRAME[0], height=FRAME[1], camera=camera_of(env)) as camera:
         frames = [camera.frame(qpos, qvel, marks=seen) for _, qpos, qvel, seen in chosen]
     return Strip(title=name, subtitle=env.task.summary, frames=frames, captions=[f"{t:.1f} s" for t, *_ in chosen])
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 
+import mujoco
 import numpy as np
 import torch
 from torch import Tensor
@@ -33,9 +36,7 @@ def make(
     `task` is a table name, `file.py[:NAME]`, an installed entry point or a Task. World i of one seed is the same world
     in any batch; `first_world` numbers the first, so that several processes can share one set of worlds.
     """
-    return Environment(
-        find_task(task), num_worlds=num_worlds, seed=seed, sim=sim, num_threads=num_threads, first_world=first_world
-    )
+    return Environment(find_task(task), num_worlds=num_worlds, seed=seed, sim=sim, num_threads=num_threads, first_world=first_world)
 
 
 class Environment:
@@ -54,7 +55,7 @@ class Environment:
         self.task = task
         self.seed = seed
         self.num_worlds = num_worlds
-        self.model_text = model_text(task.spec())
+        self.model_text = model_text(task.spec(), visuals=False)
         model = compile_text(self.model_text)
         self.substeps = _substeps(task, model.opt.timestep)
         self.sim = make_sim(sim, model, num_worlds, num_threads=num_threads, stage=task.stage, fields=task.fields)
@@ -76,9 +77,14 @@ class Environment:
         self._episode.fill_(-1)  # the episode just begun was only for the checks
 
     @property
-    def model(self):
-        """The compiled MjModel."""
+    def model(self) -> mujoco.MjModel:
+        """The model the sim steps, without what is only there to be looked at."""
         return self.sim.model
+
+    @cached_property
+    def visual_model(self) -> mujoco.MjModel:
+        """The whole model, for pictures: it takes the same qpos."""
+        return compile_text(model_text(self.task.spec(), visuals=True))
 
     @property
     def action_size(self) -> int:
@@ -205,7 +211,7 @@ class Environment:
         wanted = (self.num_worlds, self.action_size)
         if action.shape != wanted:
             raise BadAction(f"the action has shape {tuple(action.shape)}; {self.task.name} takes {wanted}: (worlds, actuators).")
-        if not torch.isfinite(action.sum()):
+        if not math.isfinite(action.sum()):
             world, column = (~torch.isfinite(action)).nonzero()[0].tolist()
             raise BadAction(
                 f"the action of world {world} is {action[world, column].item()} in column {column}, "
@@ -215,7 +221,7 @@ class Environment:
 
     def _check_finite(self, reward: Tensor, terms: dict[str, Tensor], obs: Obs) -> None:
         """A sum is finite only if all its parts are, and costs one pass."""
-        if torch.isfinite(reward.sum() + obs["policy"].sum()):
+        if math.isfinite(reward.sum() + obs["policy"].sum()):
             return
         named = {f"reward term '{name}'": value for name, value in terms.items()}
         named |= {f"observation '{name}'": value for name, value in self.task.observed(self.state).items()}

@@ -81,7 +81,9 @@ GRAPHS: dict[str, Callable[[Task, State], dict[str, Tensor]]] = {
 class Graph(nn.Module):
     """One function of a task over flat tensors, as the exporter wants it."""
 
-    def __init__(self, task: Task, layout: Layout, name: str, inputs: tuple[str, ...], empty: Mapping[str, tuple[int, ...]]) -> None:
+    def __init__(
+        self, task: Task, layout: Layout, name: str, inputs: tuple[str, ...], empty: Mapping[str, tuple[int, ...]]
+    ) -> None:
         super().__init__()
         self.task, self.layout, self.name, self.inputs, self.empty = task, layout, name, inputs, dict(empty)
 

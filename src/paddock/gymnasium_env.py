@@ -154,7 +154,7 @@ class _Pictures:
         if self._camera is None:
             from paddock.rendering import Camera
 
-            self._camera = Camera(self._environment.model)
+            self._camera = Camera(self._environment.visual_model)
         return tuple(self._camera.frame(row) for row in qpos)
 
     def close(self) -> None:

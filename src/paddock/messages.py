@@ -107,15 +107,32 @@ class TaskCard:
 
 @dataclass(frozen=True, kw_only=True)
 class BenchRow:
-    """One line of a benchmark."""
+    """One contender in a comparison. The comparison's first row has ratio 1."""
 
+    what: str
+    """The task."""
     name: str
+    """What stepped it."""
     worlds: int
     env_steps_per_s: float
     physics_steps_per_s: float
-    ratio: float | None
-    """Against what `note` names."""
-    note: str
+    ratio: float
+    """Env steps per second against the first row, the median over rounds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchRun:
+    """A benchmark of one machine."""
+
+    paddock: str
+    mujoco: str
+    torch: str
+    python: str
+    machine: str
+    rounds: int
+    seconds_per_round: float
+    kib_per_world: float
+    rows: tuple[BenchRow, ...]
 
 
 def to_json(message: object) -> str:

@@ -141,7 +141,7 @@ def record(
             for _ in range(stride):
                 env.step(act(env))
 
-    with Camera(env.model, camera=camera_of(env)) as camera:
+    with Camera(env.visual_model, camera=camera_of(env)) as camera:
         write_video(path, frames(camera), fps=1 / dt)
     return count
 
@@ -153,13 +153,13 @@ def view(task: str | Task, *, agent: str, seed: int = 0) -> None:
 
     env = make(task, seed=seed)
     act = find_agent(agent, env.task)
-    data = mujoco.MjData(env.model)
+    data = mujoco.MjData(env.visual_model)
     env.reset()
-    with mujoco.viewer.launch_passive(env.model, data) as window:
+    with mujoco.viewer.launch_passive(env.visual_model, data) as window:
         due = time.perf_counter()
         while window.is_running():
             data.qpos[:], data.qvel[:] = pose(env)
-            mujoco.mj_forward(env.model, data)
+            mujoco.mj_forward(env.visual_model, data)
             window.sync()
             env.step(act(env))
             due = max(due + env.task.control_dt, time.perf_counter() - env.task.control_dt)  # late frames are not caught up
@@ -173,9 +173,9 @@ def pose(env: Environment, world: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 def camera_of(env: Environment) -> str | int | None:
     """The robot's camera, where the compiled scene has it."""
-    cameras = [env.model.camera(i).name for i in range(env.model.ncam)]
+    cameras = [env.visual_model.camera(i).name for i in range(env.visual_model.ncam)]
     wanted = env.task.robot.camera
-    return wanted if wanted in cameras or wanted in range(env.model.ncam) else None
+    return wanted if wanted in cameras or wanted in range(env.visual_model.ncam) else None
 
 
 def marks(env: Environment, world: int = 0) -> list[Mark]:

@@ -44,12 +44,17 @@ class Robot:
 
     @cached_property
     def _loaded(self) -> mujoco.MjSpec:
+        mujoco.set_mju_user_warning(lambda message: None)  # or the reader starts a log file in the working folder
         try:
             from_file = isinstance(self.xml, Path)
             spec = mujoco.MjSpec.from_file(str(self.xml)) if from_file else mujoco.MjSpec.from_string(str(self.xml))
         except (ValueError, mujoco.FatalError) as refusal:
             where = self.xml if isinstance(self.xml, Path) else "its MJCF"
             raise BrokenModel(f"MuJoCo cannot read robot '{self.name}' from {where}:\n{str(refusal).strip()}") from None
+        joints = [joint.name for joint in spec.joints]
         for actuator in spec.actuators:
+            on_joint = actuator.trntype in (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT)
+            if on_joint and actuator.target not in joints:  # copying the spec would drop such an actuator without a word
+                raise unknown(f"joint, in actuator '{actuator.name}' of robot {self.name}:", actuator.target, joints)
             actuator.name = actuator.name or actuator.target  # files often leave a joint's motor without a name
         return spec

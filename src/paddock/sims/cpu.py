@@ -152,6 +152,10 @@ class CpuSim:
         for mirror, output in self._outputs:
             np.copyto(mirror, output, casting="same_kind")
 
+    def copy_of(self, world: int) -> tuple[mujoco.MjModel, mujoco.MjData]:
+        """One world's own model and data, to look at with any of MuJoCo's functions."""
+        return self._batch.get_model(world), self._batch.get_data(world)
+
     def _output(self, name: str) -> np.ndarray:
         try:
             return self._batch.bind(name)

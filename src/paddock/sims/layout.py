@@ -19,7 +19,9 @@ def layout_of(model: mujoco.MjModel, *, control_dt: float, device: torch.device)
     joints = [model.joint(i) for i in range(model.njnt)]
     actuators = [model.actuator(i) for i in range(model.nu)]
     home = _home_qpos(model)
-    low, high = np.where(model.actuator_ctrllimited[:, None], model.actuator_ctrlrange, [-np.inf, np.inf]).T
+    limited = model.actuator_ctrllimited[:, None].astype(bool)
+    low, high = np.where(limited, model.actuator_ctrlrange, [-np.inf, np.inf]).T
+    scaled_low, scaled_high = np.where(limited, model.actuator_ctrlrange, [-1.0, 1.0]).T
     driven = model.actuator_trnid[:, 0]  # meaningful for joint transmissions, which is what robots here have
     home_joint = [home[model.jnt_qposadr[j]] if j >= 0 else 0.0 for j in driven]
 
@@ -36,6 +38,8 @@ def layout_of(model: mujoco.MjModel, *, control_dt: float, device: torch.device)
         home_joint=constant(home_joint),
         ctrl_low=constant(low),
         ctrl_high=constant(high),
+        ctrl_middle=constant((scaled_high + scaled_low) / 2),
+        ctrl_half=constant((scaled_high - scaled_low) / 2),
         nv=model.nv,
         control_dt=control_dt,
     )

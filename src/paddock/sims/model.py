@@ -14,11 +14,16 @@ ARENA_MARGIN = 8  # the worst pile-up seen later has been well under this times 
 PROBE_STEPS = 300
 
 
-def model_text(spec: mujoco.MjSpec) -> str:
-    """The XML that CPU, GPU and browser compile."""
+def model_text(spec: mujoco.MjSpec, *, visuals: bool) -> str:
+    """The XML that CPU, GPU and browser compile.
+
+    Without visuals the geoms that only look good are left out, which changes no bit of the motion and a tenth of its cost.
+    """
     _write_every_digit()
     try:
-        spec.compile()
+        if not visuals:
+            spec.discard_visual()
+        _check_numbers(spec.compile())
         spec.memory = _arena_bytes(mujoco.MjModel.from_xml_string(spec.to_xml()))
         return spec.to_xml()
     except (ValueError, mujoco.FatalError) as refusal:
@@ -49,6 +54,18 @@ def _write_every_digit() -> None:
         setter = getattr(ctypes.CDLL(str(library)), "_mjPRIVATE__set_xml_precision", None)
         if setter is not None:
             setter(17)
+
+
+def _check_numbers(model: mujoco.MjModel) -> None:
+    """MuJoCo compiles a NaN and only logs it. Poses come first: what follows from them is NaN too."""
+    for field in sorted(dir(model), key=lambda name: not name.endswith(("_pos", "_quat"))):
+        value = getattr(model, field)
+        if isinstance(value, np.ndarray) and value.dtype.kind == "f" and np.isnan(value).any():
+            row = int(np.argwhere(np.isnan(value))[0][0])
+            kind, _, quantity = field.partition("_")
+            is_named = kind in ("body", "geom", "site", "joint", "actuator")
+            owner = f"{kind} '{getattr(model, kind)(row).name}'" if is_named else f"{kind} {row}"
+            raise ValueError(f"{quantity or field} of {owner} is NaN")
 
 
 def _arena_bytes(model: mujoco.MjModel) -> int:

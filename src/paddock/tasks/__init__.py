@@ -8,3 +8,6 @@ TASK_NAMES = (
     "gym-ant",
 )
 """`some-task` lives in some_task.py as SOME_TASK."""
+
+ENTRY_POINTS = "paddock.tasks"
+"""The entry point group under which other packages offer tasks."""

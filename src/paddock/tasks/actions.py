@@ -24,8 +24,7 @@ class JointTorque:
         return layout.ctrl_low.shape[0]
 
     def __call__(self, state: State) -> Tensor:
-        low, high = state.layout.ctrl_low, state.layout.ctrl_high
-        return (high + low) * 0.5 + state.action * ((high - low) * 0.5)
+        return state.layout.ctrl_middle + state.action * state.layout.ctrl_half
 
 
 @dataclass(frozen=True, kw_only=True)

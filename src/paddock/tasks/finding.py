@@ -5,13 +5,12 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from traceback import extract_tb
 from types import ModuleType
 
 from paddock.errors import PaddockError, unknown
-from paddock.tasks import TASK_NAMES
+from paddock.tasks import ENTRY_POINTS, TASK_NAMES
 from paddock.tasks.task import Task
-
-ENTRY_POINTS = "paddock.tasks"
 
 
 def find_task(wanted: str | Task) -> Task:
@@ -60,9 +59,11 @@ def _module(path: Path) -> ModuleType:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except (ImportError, SyntaxError, NameError, TypeError, AttributeError) as error:
+    except Exception as error:  # whatever a user's file raises is about that file
         del sys.modules[name]
-        raise PaddockError(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
+        lines = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == str(path)]
+        where = f"{path}, line {lines[-1]}," if lines else str(path)
+        raise PaddockError(f"{where} cannot be imported: {type(error).__name__}: {error}") from error
     return module
 
 

@@ -30,13 +30,13 @@ QUADRUPED_BALANCE = Task(
     },
     privileged={"base_vel": t.base_vel, "height": t.height, "held": t.Remembered("held")},
     reward={
+        # only getting there pays, so neither standing still nor hovering near the goal is worth anything
         "progress": (5.0, t.Progress("distance")),
-        "near": (0.2, t.Near(goal_distance, 0.5)),
-        "upright": (0.1, t.upright),
         "arrived": (20.0, t.Sparse(t.HeldFor(timer="held", seconds=1.0))),
+        "fell": (-5.0, t.Sparse(t.Fell())),
+        "tilt": (-0.1, t.tilt),
         "effort": (-0.005, t.action_size),
         "action_rate": (-0.002, t.action_rate),
-        "fell": (-5.0, t.Sparse(t.Fell())),
     },
     done={"fell": t.Fell(), "arrived": t.HeldFor(timer="held", seconds=1.0)},
     success=t.HeldFor(timer="held", seconds=1.0),

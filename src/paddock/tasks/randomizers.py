@@ -1,9 +1,8 @@
 """What differs from one episode to the next: properties of the machine, and pushes."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-
-import math
 
 import torch
 from torch import Tensor
@@ -66,7 +65,9 @@ class Push:
         """(n, 6). A function of the key and the age alone, so it needs no memory and repeats exactly."""
         period = round(self.every_s / state.layout.control_dt)
         length = round(self.duration_s / state.layout.control_dt)
-        bearing, size = state.uniform(2, (0.0, self.newtons[0]), (2 * math.pi, self.newtons[1]), index=state.age // period).unbind(1)
+        bearing, size = state.uniform(2, (0.0, self.newtons[0]), (2 * math.pi, self.newtons[1]), index=state.age // period).unbind(
+            1
+        )
         size = torch.where(state.age % period >= period - length, size, 0.0)
         force = torch.stack([size * bearing.cos(), size * bearing.sin()], dim=1)
         return torch.cat([force, torch.zeros_like(state.sensordata[:, :1]).expand(-1, 4)], dim=1)

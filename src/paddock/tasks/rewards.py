@@ -20,6 +20,11 @@ def upright(state: State) -> Tensor:
     return state.sensor("up")[:, 2].clamp(min=0.0)
 
 
+def tilt(state: State) -> Tensor:
+    """0 when the base is level, 1 when it is on its side, 2 upside down."""
+    return 1.0 - state.sensor("up")[:, 2]
+
+
 def action_size(state: State) -> Tensor:
     """Sum of squares of the action."""
     return state.action.square().sum(1)

@@ -4,8 +4,6 @@ import mujoco
 
 from paddock.robots import Robot
 
-FRAME_SIZE = (1280, 720)  # the largest picture a scene's buffers allow
-
 
 def flat_floor(robot: Robot) -> mujoco.MjSpec:
     """The robot on an endless checkered plane."""
@@ -16,12 +14,12 @@ def flat_floor(robot: Robot) -> mujoco.MjSpec:
         builtin=mujoco.mjtBuiltin.mjBUILTIN_CHECKER,
         mark=mujoco.mjtMark.mjMARK_EDGE,
         rgb1=[0.93, 0.93, 0.91],
-        rgb2=[0.87, 0.88, 0.87],
+        rgb2=[0.86, 0.87, 0.865],
         markrgb=[0.78, 0.79, 0.79],
         width=300,
         height=300,
     )
-    floor = spec.add_material(name="floor", texrepeat=[2, 2], texuniform=True, reflectance=0.08)
+    floor = spec.add_material(name="floor", texrepeat=[2, 2], texuniform=True, specular=0.0)
     floor.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = "floor"
     spec.worldbody.add_geom(
         name="floor",
@@ -41,22 +39,27 @@ def lit(robot: Robot) -> mujoco.MjSpec:
         name="sky",
         type=mujoco.mjtTexture.mjTEXTURE_SKYBOX,
         builtin=mujoco.mjtBuiltin.mjBUILTIN_GRADIENT,
-        rgb1=[0.97, 0.98, 1.0],
-        rgb2=[0.62, 0.74, 0.86],
+        rgb1=[0.93, 0.95, 0.98],
+        rgb2=[0.55, 0.68, 0.82],
         width=256,
         height=1536,
     )
-    spec.worldbody.add_light(
+    # shadows exist only near where the light points, so it points at the robot and goes with it
+    floats = robot.base is not None
+    (spec.body(robot.base) if floats else spec.worldbody).add_light(
         name="sun",
+        mode=mujoco.mjtCamLight.mjCAMLIGHT_TRACKCOM if floats else mujoco.mjtCamLight.mjCAMLIGHT_FIXED,
         type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
-        pos=[0, 0, 4],
-        dir=[-0.3, 0.5, -1.0],
-        diffuse=[0.6, 0.6, 0.6],
-        specular=[0.2, 0.2, 0.2],
+        pos=[1.0, -1.6, 3.5],
+        dir=[-1.0, 1.6, -3.5],
+        diffuse=[0.6, 0.6, 0.58],
+        specular=[0.25, 0.25, 0.25],
     )
-    spec.visual.headlight.ambient = [0.35, 0.35, 0.35]
-    spec.visual.headlight.diffuse = [0.4, 0.4, 0.4]
-    spec.visual.global_.offwidth, spec.visual.global_.offheight = FRAME_SIZE
+    spec.visual.headlight.ambient = [0.32, 0.32, 0.33]
+    spec.visual.headlight.diffuse = [0.36, 0.36, 0.36]
+    spec.visual.headlight.specular = [0.1, 0.1, 0.1]
+    spec.visual.map.shadowclip = 3.0
+    spec.visual.quality.shadowsize = 2048
     return spec
 
 

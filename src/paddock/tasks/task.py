@@ -189,7 +189,9 @@ class Task:
             for name, term in terms.items():
                 with self._named(group, name):
                     value = term(state)
-                    _expect(value.ndim in (1, 2) and value.shape[0] == n and value.is_floating_point(), value, "(n,) or (n, k) float")
+                    _expect(
+                        value.ndim in (1, 2) and value.shape[0] == n and value.is_floating_point(), value, "(n,) or (n, k) float"
+                    )
         for name, (_, term) in self.reward.items():
             with self._named("reward", name):
                 value = term(state)

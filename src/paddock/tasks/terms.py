@@ -31,6 +31,7 @@ from paddock.tasks.rewards import action_size as action_size
 from paddock.tasks.rewards import alive as alive
 from paddock.tasks.rewards import bounce as bounce
 from paddock.tasks.rewards import power as power
+from paddock.tasks.rewards import tilt as tilt
 from paddock.tasks.rewards import torque as torque
 from paddock.tasks.rewards import upright as upright
 from paddock.tasks.rewards import velocity_error as velocity_error

@@ -1,0 +1,139 @@
+"""Steps per second, interleaved in one run on the same cores: ratios survive a noisy machine, times do not."""
+
+from __future__ import annotations
+
+import platform
+import time
+from pathlib import Path
+from statistics import median
+
+import mujoco
+import torch
+from rich.table import Table
+
+from paddock import __version__
+from paddock.contenders import Contender, envpool_ant, gymnasium_ant, gymnasium_async_ant, paddock_env, raw_batch
+from paddock.messages import BenchRow, BenchRun, to_json
+from paddock.sims.cpu import usable_cores
+from paddock.terminal import progress, screen
+
+WALK = "quadruped-walk"
+ANT = "gym-ant"
+ASYNC_WORLDS = 8  # four processes a core; 2, 4 and 16 were no faster
+STRETCH = 20  # control steps between two preparations
+SIZES = (1, 4, 16, 64, 256, 1024, 4096)
+QUICK_SIZES = (1, 256)
+
+
+def run(*, quick: bool = False, out: Path | None = None) -> BenchRun:
+    """Measure everything, print tables and write JSON to `out`."""
+    rounds, seconds = (3, 0.3) if quick else (9, 1.0)
+    sizes = QUICK_SIZES if quick else SIZES
+    rows: list[BenchRow] = []
+    with progress("comparisons", len(sizes) + 2) as advance:
+        for worlds in sizes:
+            env, ours = paddock_env(WALK, worlds)
+            rows += compare(WALK, [raw_batch(env), ours], rounds=rounds, seconds=seconds)
+            advance(1)
+        rows += compare(ANT, _ants(256), rounds=rounds, seconds=seconds)
+        advance(1)
+        rows += compare(ANT, [gymnasium_ant(), paddock_env(ANT, 1)[1]], rounds=rounds, seconds=seconds)
+        advance(1)
+    bench = BenchRun(
+        paddock=__version__,
+        mujoco=mujoco.__version__,
+        torch=torch.__version__,
+        python=platform.python_version(),
+        machine=f"{_processor()}, {usable_cores()} cores",
+        rounds=rounds,
+        seconds_per_round=seconds,
+        kib_per_world=memory_per_world(WALK, 256 if quick else 4096),
+        rows=tuple(rows),
+    )
+    show(bench)
+    if out is not None:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(to_json(bench) + "\n")
+        print(f"wrote {out}")
+    return bench
+
+
+def compare(what: str, contenders: list[Contender], *, rounds: int, seconds: float) -> list[BenchRow]:
+    """Measure in turns. Each round gives every contender a ratio to the first; a row has the median of those."""
+    rates: list[list[float]] = [[] for _ in contenders]
+    for _ in range(rounds):
+        for contender, mine in zip(contenders, rates, strict=True):
+            mine.append(_rate(contender, seconds))
+    for contender in contenders:
+        contender.close()
+    return [
+        BenchRow(
+            what=what,
+            name=contender.name,
+            worlds=contender.worlds,
+            env_steps_per_s=median(mine),
+            physics_steps_per_s=median(mine) * contender.substeps,
+            ratio=median(a / b for a, b in zip(mine, rates[0], strict=True)),
+        )
+        for contender, mine in zip(contenders, rates, strict=True)
+    ]
+
+
+def _rate(contender: Contender, seconds: float) -> float:
+    """Env steps per second, over short stretches that each start from a prepared state."""
+    steps, spent = 0, 0.0
+    while spent < seconds:
+        contender.prepare()
+        start = time.perf_counter()
+        contender.run(STRETCH)
+        spent += time.perf_counter() - start
+        steps += STRETCH
+    return contender.worlds * steps / spent
+
+
+def memory_per_world(task: str, worlds: int) -> float:
+    """KiB that one more world takes in this process, everything included; 0 where the system does not tell."""
+    before = _resident_kib()
+    paddock_env(task, worlds)
+    return max(0.0, (_resident_kib() - before) / worlds)
+
+
+def show(bench: BenchRun) -> None:
+    """Tables for people."""
+    console = screen()
+    table = Table(title=f"Steps per second, median of {bench.rounds} interleaved rounds", title_justify="left")
+    for column in ("task", "what steps it", "worlds", "env steps/s", "physics steps/s", "ratio"):
+        table.add_column(column, justify="left" if column in ("task", "what steps it") else "right")
+    for row, before in zip(bench.rows, (None, *bench.rows), strict=False):
+        first = before is None or row.ratio == 1.0
+        if first:
+            table.add_section()
+        rates = f"{row.env_steps_per_s:,.0f}", f"{row.physics_steps_per_s:,.0f}"
+        table.add_row(row.what if first else "", row.name, f"{row.worlds:,}", *rates, f"{row.ratio:.2f}")
+    console.print(table)
+    console.print(
+        f"{bench.machine}; paddock {bench.paddock}, mujoco {bench.mujoco}, torch {bench.torch}, python {bench.python}.\n"
+        f"{WALK} takes {bench.kib_per_world:,.0f} KiB a world."
+    )
+
+
+def _ants(worlds: int) -> list[Contender]:
+    """EnvPool where it is installed; raw physics first, because everything is compared with it."""
+    env, ours = paddock_env(ANT, worlds)
+    rivals = [envpool_ant(worlds, usable_cores()), gymnasium_async_ant(ASYNC_WORLDS)]
+    if rivals[0] is None:
+        print("EnvPool is left out: pip install 'paddock[bench]'")
+    return [raw_batch(env), ours, *(rival for rival in rivals if rival is not None)]
+
+
+def _resident_kib() -> int:
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return 0
+    return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmRSS:"))
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    models = [line.split(":")[1].strip() for line in info.read_text().splitlines() if "model name" in line] if info.exists() else []
+    return models[0] if models else platform.processor() or platform.machine()
