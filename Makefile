@@ -1,0 +1,31 @@
+# Everything from a clone, with Python 3.11 or newer and access to package registries.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test check bench clean
+
+demo: .venv/installed           ## play every task, measure, draw out/demo.png
+	$(BIN)/paddock demo
+
+test: .venv/installed-dev check ## everything CI runs
+	$(BIN)/python -m pytest -n auto --cov=paddock --cov-report=term:skip-covered --cov-fail-under=85
+
+check: .venv/installed-dev      ## style and types
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/pyright
+
+bench: .venv/installed-dev      ## steps per second against other systems, about five minutes
+	$(BIN)/paddock bench --out bench/results/cpu.json
+
+clean:
+	rm -rf .venv out
+
+.venv/installed: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --editable .
+	touch $@
+
+.venv/installed-dev: .venv/installed
+	$(BIN)/pip install --quiet --editable '.[dev]'
+	touch $@

@@ -1,0 +1,53 @@
+"""What the documents show is run, word for word."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from paddock.cli import main
+
+ROOT = Path(__file__).parent.parent
+BLOCK = re.compile(r"^```(\w+)(?: file=(\S+))?\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+def blocks(page: str) -> list[tuple[str, str, str]]:
+    """Language, file name and text of every code block."""
+    return BLOCK.findall((ROOT / page).read_text())
+
+
+def test_your_first_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    script = []
+    for language, file, text in blocks("docs/your_first_task.md"):
+        if file:
+            (tmp_path / file).write_text(text)
+        elif language == "console":
+            for line in text.splitlines():
+                assert main(shlex.split(line)[1:]) == 0
+                assert "park" in capsys.readouterr().out
+        elif language == "python":
+            script.append(text)
+    (tmp_path / "page.py").write_text("\n".join(script))
+    done = subprocess.run([sys.executable, "-W", "error::UserWarning", "page.py"], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "['act', 'begin', 'done', 'observe', 'reset', 'reward', 'update']" in done.stdout
+
+
+def test_readme(tmp_path: Path) -> None:
+    first, own_task = (text for language, _, text in blocks("README.md") if language == "python")
+    (tmp_path / "first.py").write_text(first)
+    (tmp_path / "my_lean.py").write_text(own_task)
+    done = subprocess.run([sys.executable, "first.py"], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("torch.Size([256, 45])")
+    assert main(["play", str(tmp_path / "my_lean.py"), "--agent", "zero", "--episodes", "2", "--view", "off"]) == 0
+
+
+def test_links_in_the_documents_lead_somewhere() -> None:
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
