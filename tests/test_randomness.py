@@ -13,7 +13,13 @@ from paddock import randomness
 
 MASK = (1 << 64) - 1
 WORLDS = torch.arange(4096)
-KEY = randomness.world_key(7, WORLDS, torch.zeros_like(WORLDS))
+
+
+def world_key(seed: int, world: Tensor, episode: Tensor) -> Tensor:
+    return randomness.episode_key(randomness.seed_key(seed, world), episode)
+
+
+KEY = world_key(7, WORLDS, torch.zeros_like(WORLDS))
 
 
 def oracle_mix(x: int) -> int:
@@ -30,12 +36,17 @@ def test_bits_equal_unbounded_integers() -> None:
     assert [value & MASK for value in drawn] == [oracle_mix(moved + (column + 1) * randomness.GOLDEN) for column in range(3)]
 
 
+def test_uniforms_are_the_upper_bits() -> None:
+    upper = (randomness.bits(KEY, "a", 3) >> 40) & 0xFFFFFF
+    assert torch.equal(randomness.uniform(KEY, "a", 3), upper.double().mul(2.0**-24).float())
+
+
 def test_a_stream_has_the_same_number_everywhere() -> None:
     assert randomness.stream("goal") == -5422742410472422235
 
 
 def test_numbers_depend_on_the_world_not_on_the_batch() -> None:
-    few = randomness.world_key(7, WORLDS[100:107], torch.zeros(7, dtype=torch.int64))
+    few = world_key(7, WORLDS[100:107], torch.zeros(7, dtype=torch.int64))
     assert torch.equal(few, KEY[100:107])
     shuffled = torch.randperm(len(KEY), generator=torch.Generator().manual_seed(0))
     for draw in (randomness.uniform, randomness.normal):
@@ -50,9 +61,9 @@ def test_a_prefix_of_columns_is_the_same_draw() -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        lambda: randomness.uniform(randomness.world_key(8, WORLDS, torch.zeros_like(WORLDS)), "x", 4),
-        lambda: randomness.uniform(randomness.world_key(7, WORLDS + 1, torch.zeros_like(WORLDS)), "x", 4),
-        lambda: randomness.uniform(randomness.world_key(7, WORLDS, torch.ones_like(WORLDS)), "x", 4),
+        lambda: randomness.uniform(world_key(8, WORLDS, torch.zeros_like(WORLDS)), "x", 4),
+        lambda: randomness.uniform(world_key(7, WORLDS + 1, torch.zeros_like(WORLDS)), "x", 4),
+        lambda: randomness.uniform(world_key(7, WORLDS, torch.ones_like(WORLDS)), "x", 4),
         lambda: randomness.uniform(KEY, "y", 4),
         lambda: randomness.uniform(KEY, "x", 4, index=1),
         lambda: randomness.uniform(KEY, "x", 5)[:, 1:],
@@ -66,7 +77,7 @@ def test_each_part_of_the_address_gives_independent_numbers(other) -> None:
 
 
 def test_seed_zero_and_negative_and_huge_seeds_are_fine() -> None:
-    keys = [randomness.world_key(seed, WORLDS[:8], torch.zeros(8, dtype=torch.int64)) for seed in (0, -1, 1 << 63, 1)]
+    keys = [world_key(seed, WORLDS[:8], torch.zeros(8, dtype=torch.int64)) for seed in (0, -1, 1 << 63, 1)]
     assert len({int(key[0]) for key in keys}) == 4
 
 

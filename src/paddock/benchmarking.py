@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
@@ -19,25 +20,38 @@ from paddock.terminal import progress, screen
 
 WALK = "quadruped-walk"
 ANT = "gym-ant"
-ASYNC_WORLDS = 8  # four processes a core; 2, 4 and 16 were no faster
 STRETCH = 20  # control steps between two preparations
-SIZES = (1, 4, 16, 64, 256, 1024, 4096)
-QUICK_SIZES = (1, 256)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effort:
+    """How much is measured."""
+
+    sizes: tuple[int, ...]
+    """Numbers of worlds of the scaling curve; the largest also tells the memory a world takes."""
+    rounds: int
+    seconds: float
+    """Of each contender in each round."""
+    ants: int
+    """Worlds of the comparison with other systems."""
+
+
+FULL = Effort(sizes=(1, 4, 16, 64, 256, 1024, 4096), rounds=9, seconds=1.0, ants=256)
+QUICK = Effort(sizes=(1, 256), rounds=3, seconds=0.3, ants=256)
 
 
 def run(*, quick: bool = False, out: Path | None = None) -> BenchRun:
     """Measure everything, print tables and write JSON to `out`."""
-    rounds, seconds = (3, 0.3) if quick else (9, 1.0)
-    sizes = QUICK_SIZES if quick else SIZES
+    effort = QUICK if quick else FULL
     rows: list[BenchRow] = []
-    with progress("comparisons", len(sizes) + 2) as advance:
-        for worlds in sizes:
+    with progress("comparisons", len(effort.sizes) + 2) as advance:
+        for worlds in effort.sizes:
             env, ours = paddock_env(WALK, worlds)
-            rows += compare(WALK, [raw_batch(env), ours], rounds=rounds, seconds=seconds)
+            rows += compare(WALK, [raw_batch(env, visuals=True), raw_batch(env, visuals=False), ours], effort)
             advance(1)
-        rows += compare(ANT, _ants(256), rounds=rounds, seconds=seconds)
+        rows += compare(ANT, _ants(effort.ants), effort)
         advance(1)
-        rows += compare(ANT, [gymnasium_ant(), paddock_env(ANT, 1)[1]], rounds=rounds, seconds=seconds)
+        rows += compare(ANT, [gymnasium_ant(), paddock_env(ANT, 1)[1]], effort)
         advance(1)
     bench = BenchRun(
         paddock=__version__,
@@ -45,9 +59,9 @@ def run(*, quick: bool = False, out: Path | None = None) -> BenchRun:
         torch=torch.__version__,
         python=platform.python_version(),
         machine=f"{_processor()}, {usable_cores()} cores",
-        rounds=rounds,
-        seconds_per_round=seconds,
-        kib_per_world=memory_per_world(WALK, 256 if quick else 4096),
+        rounds=effort.rounds,
+        seconds_per_round=effort.seconds,
+        kib_per_world=memory_per_world(WALK, max(effort.sizes)),
         rows=tuple(rows),
     )
     show(bench)
@@ -58,12 +72,12 @@ def run(*, quick: bool = False, out: Path | None = None) -> BenchRun:
     return bench
 
 
-def compare(what: str, contenders: list[Contender], *, rounds: int, seconds: float) -> list[BenchRow]:
+def compare(what: str, contenders: list[Contender], effort: Effort) -> list[BenchRow]:
     """Measure in turns. Each round gives every contender a ratio to the first; a row has the median of those."""
     rates: list[list[float]] = [[] for _ in contenders]
-    for _ in range(rounds):
+    for _ in range(effort.rounds):
         for contender, mine in zip(contenders, rates, strict=True):
-            mine.append(_rate(contender, seconds))
+            mine.append(_rate(contender, effort.seconds))
     for contender in contenders:
         contender.close()
     return [
@@ -120,10 +134,12 @@ def show(bench: BenchRun) -> None:
 def _ants(worlds: int) -> list[Contender]:
     """EnvPool where it is installed; raw physics first, because everything is compared with it."""
     env, ours = paddock_env(ANT, worlds)
-    rivals = [envpool_ant(worlds, usable_cores()), gymnasium_async_ant(ASYNC_WORLDS)]
-    if rivals[0] is None:
+    cores = usable_cores()
+    rival = envpool_ant(worlds, cores)
+    if rival is None:
         print("EnvPool is left out: pip install 'paddock[bench]'")
-    return [raw_batch(env), ours, *(rival for rival in rivals if rival is not None)]
+    known = [raw_batch(env, visuals=True), ours] + ([rival] if rival else [])
+    return [*known, gymnasium_async_ant(cores), gymnasium_async_ant(4 * cores)]
 
 
 def _resident_kib() -> int:

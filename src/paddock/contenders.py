@@ -53,14 +53,15 @@ def random_actions(env: Environment) -> torch.Tensor:
     return torch.rand(DIFFERENT, env.num_worlds, env.action_size, generator=torch.Generator().manual_seed(0)) * 2 - 1
 
 
-def raw_batch(env: Environment) -> Contender:
+def raw_batch(env: Environment, *, visuals: bool) -> Contender:
     """Bare `mujoco.batch` stepping of the same model under the same controls, from the very states the environment is in.
 
-    Otherwise its robots would soon lie on the floor, which is other physics than walking and falling.
+    Otherwise its robots would soon lie on the floor, which is other physics than walking and falling. With visuals it is
+    the model as it is written; without, as the environment's sim steps it.
     """
     assert isinstance(env.sim, CpuSim)
-    sim = env.sim
-    batch = Batch(sim.model, env.num_worlds, sim.num_threads, persistent=True)
+    sim, model = env.sim, env.visual_model if visuals else env.model
+    batch = Batch(model, env.num_worlds, sim.num_threads, persistent=True)
     controls = np.stack([env.task.act(env.state.replaced(action=action)).double().numpy() for action in random_actions(env)])
 
     def prepare() -> None:
@@ -72,7 +73,7 @@ def raw_batch(env: Environment) -> Contender:
             batch.ctrl[:] = controls[step % DIFFERENT]
             batch.step(nstep=env.substeps)
 
-    name = f"mujoco.batch {mujoco.__version__}"
+    name = f"mujoco.batch {mujoco.__version__}" + ("" if visuals else ", no visuals")
     return Contender(name=name, worlds=env.num_worlds, substeps=env.substeps, run=run, prepare=prepare)
 
 

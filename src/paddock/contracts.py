@@ -81,6 +81,13 @@ class Worlds:
         """The part of a batch tensor that belongs to these worlds; (k, ...), or (n, ...) without rows."""
         return tensor if self.rows is None else tensor.index_select(0, self.rows)
 
+    def clear(self, tensor: Tensor) -> None:
+        """Write zeros for these worlds into a batch tensor, in place."""
+        if self.rows is None:
+            tensor.masked_fill_(self.mask.view(-1, *[1] * (tensor.ndim - 1)), 0)
+        else:
+            tensor.index_fill_(0, self.rows, 0)
+
     def put(self, tensor: Tensor, value: Tensor) -> None:
         """Write what was computed for these worlds into a batch tensor, in place: others hold on to that tensor."""
         if self.rows is None:
@@ -115,12 +122,16 @@ class State:
     """What randomisation drew for this episode."""
     scope: str = ""
     """Name of the term being evaluated: two terms of one kind draw different numbers."""
+    sensors: dict[str, Tensor] = field(default_factory=dict, repr=False)
+    """Views of sensordata that were asked for before."""
 
     def sensor(self, name: str) -> Tensor:
         """A sensor's columns, or those of a group such as `joint_pos`; (n, k)."""
-        if name not in self.layout.sensors:
-            raise unknown("sensor", name, self.layout.sensors)
-        return self.sensordata[:, self.layout.sensors[name]]
+        if name not in self.sensors:
+            if name not in self.layout.sensors:
+                raise unknown("sensor", name, self.layout.sensors)
+            self.sensors[name] = self.sensordata[:, self.layout.sensors[name]]
+        return self.sensors[name]
 
     def joint_pos(self, name: str) -> Tensor:
         """A joint's part of qpos; (n, 1) for a hinge or slide, (n, 7) for a free joint."""
@@ -136,7 +147,7 @@ class State:
 
     @property
     def num_worlds(self) -> int:
-        return self.qpos.shape[0]
+        return self.key.shape[0]
 
     @property
     def time(self) -> Tensor:
@@ -148,12 +159,13 @@ class State:
         return self.layout.constant(value)
 
     def uniform(self, count: int, low: Range = 0.0, high: Range = 1.0, *, label: str = "", index: Tensor | int = 0) -> Tensor:
-        """Uniform draws; (n, count). `index` tells repeated draws of one episode apart."""
-        unit = randomness.uniform(self.key, self._stream(label), count, index)
-        if isinstance(low, tuple) or isinstance(high, tuple):
-            start = self.constant(low)
-            return unit * (self.constant(high) - start) + start
-        return unit * (high - low) + low
+        """Uniform draws from [low, high), a number or one for each column; (n, count). `index` tells repeated draws apart."""
+        bits = randomness.unit_bits(self.key, self._stream(label), count, index)
+        if isinstance(low, tuple) and isinstance(high, tuple):
+            spans = tuple((b - a) * randomness.UNIFORM_UNIT for a, b in zip(low, high, strict=True))
+            return bits * self.constant(spans) + self.constant(low)
+        assert not isinstance(low, tuple) and not isinstance(high, tuple)
+        return bits * ((high - low) * randomness.UNIFORM_UNIT) + low
 
     def normal(self, count: int, *, label: str = "", index: Tensor | int = 0) -> Tensor:
         """Standard normal draws; (n, count)."""
@@ -171,11 +183,16 @@ class State:
         """The same state with some members exchanged."""
         other = object.__new__(State)
         other.__dict__ = self.__dict__ | changes
+        if "sensordata" in changes:
+            other.sensors = {}
         return other
 
     def of(self, worlds: Worlds) -> State:
         """The state of some worlds alone."""
-        return State.from_tensors(self.layout, {name: worlds.take(value) for name, value in self.tensors().items()})
+        taken: dict[str, Any] = {name: worlds.take(getattr(self, name)) for name in SINGLE_TENSORS}
+        for group in TENSOR_GROUPS:
+            taken[group] = {name: worlds.take(value) for name, value in getattr(self, group).items()}
+        return State(layout=self.layout, **taken)
 
     def refreshed(self, whole: State, worlds: Worlds) -> State:
         """This state of some worlds, with what the sim writes taken anew from the whole batch."""
@@ -288,7 +305,7 @@ class Sim(Protocol):
         ...
 
     def forward(self, worlds: Worlds) -> None:
-        """Bring what follows from the state up to date in some worlds."""
+        """Bring what follows from the state up to date in some worlds; what only a step can tell reads zero there."""
         ...
 
     def expand(self, name: str) -> None:

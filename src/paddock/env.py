@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from functools import cached_property
+from collections.abc import Mapping
+from functools import cached_property, reduce
 
 import mujoco
 import numpy as np
@@ -18,6 +17,7 @@ from paddock.errors import BadAction, BadTerm, PaddockError
 from paddock.sims import make_sim
 from paddock.sims.layout import layout_of
 from paddock.sims.model import compile_text, model_text
+from paddock.starts import Starts
 from paddock.tasks.finding import find_task
 from paddock.tasks.task import Task
 
@@ -64,17 +64,18 @@ class Environment:
         """Worlds the engine gave up on since construction; each was reset and the others went on."""
 
         self._world = torch.arange(first_world, first_world + num_worlds, device=self.device)
+        self._seed_key = randomness.seed_key(seed, self._world)
         self._episode = torch.full_like(self._world, -1)
         self._everyone = Worlds.where(torch.ones_like(self._world, dtype=torch.bool), by_rows=self.sim.by_rows)
         self._disturbances = task.disturbances
         self.state = self._empty_state()
-        self._nominal = self._expand_model()
-        with self._exact():
+        with _Exact():
+            self._starts = Starts(task, self.sim, self.state)
             self._build_memory()
             self._begin(self._everyone)
             task.check(self.state)
             self.obs_sizes = {group: value.shape[1] for group, value in task.observations(self.state).items()}
-        self._episode.fill_(-1)  # the episode just begun was only for the checks
+        self._rewind()  # the episode just begun was only for the checks
 
     @property
     def model(self) -> mujoco.MjModel:
@@ -94,8 +95,9 @@ class Environment:
         """Begin a new episode in every world; with a seed, the first one of an environment made with it."""
         if seed is not None:
             self.seed = seed
-            self._episode.fill_(-1)
-        with self._exact():
+            self._seed_key = randomness.seed_key(seed, self._world)
+            self._rewind()
+        with _Exact():
             self._begin(self._everyone)
             obs = self.task.observations(self.state)
             nothing = torch.zeros(self.num_worlds, device=self.device)
@@ -105,7 +107,7 @@ class Environment:
 
     def step(self, action: Tensor | np.ndarray) -> Step:
         """Advance every world by one control step. Actions are clipped to [-1, 1] here, and nowhere else."""
-        with self._exact():
+        with _Exact():
             task, state = self.task, self.state
             state.last_action.copy_(state.action)
             state.action.copy_(self._checked(action).clamp(-1.0, 1.0))
@@ -117,17 +119,14 @@ class Environment:
             _copy_all(state.command, command)
             _copy_all(state.memory, memory)
 
-            failed = self.sim.failed.clone()
-            terms = task.rewards(state)
+            reward, terms = task.rewards(state)
             ends = task.ends(state)
-            success = task.succeeded(state) & ~failed
-            terminated = failed.clone()
-            for end in ends.values():
-                terminated |= end
-            truncated = (state.age >= task.episode_steps) & ~terminated
+            success = task.succeeded(state)
+            failed = self.sim.failed.clone()
             if failed.any():
-                terms = self._contain(failed, terms)
-            reward = _total(terms)
+                reward, terms, success = self._contain(failed, reward, terms, success)
+            terminated = reduce(torch.logical_or, ends.values(), failed)
+            truncated = (state.age >= task.episode_steps) & ~terminated
             final_obs = task.observations(state)
             self._check_finite(reward, terms, final_obs)
 
@@ -163,46 +162,34 @@ class Environment:
         self.sim.load({name.removeprefix("sim/"): value for name, value in saved.items() if name.startswith("sim/")})
         for name, value in expected.items():
             value.copy_(saved[name])
+        self._starts.forget()
+
+    def _rewind(self) -> None:
+        """Make the next episode of every world its first."""
+        self._episode.fill_(-1)
+        self._starts.forget()
 
     def _begin(self, worlds: Worlds) -> State:
         """Start a new episode in some worlds, leave the others alone, and return the state of those begun."""
-        task, state, sim = self.task, self.state, self.sim
+        state = self.state
         self._episode += worlds.mask
-        key = randomness.world_key(self.seed, worlds.take(self._world), worlds.take(self._episode))
-        worlds.put(state.key, key)
         for tensor in (state.age, state.action, state.last_action):
-            tensor.masked_fill_(worlds.mask.view(-1, *[1] * (tensor.ndim - 1)), 0)
+            worlds.clear(tensor)
+        self._starts.begin(worlds, state, self._seed_key, self._episode)
         fresh = state.of(worlds)
-        sim.reset(worlds)
-        self._randomize(worlds, fresh)
-        qpos, qvel = task.reset(fresh.scoped("reset"))
-        sim.write("qpos", qpos, worlds)
-        sim.write("qvel", qvel, worlds)
-        sim.forward(worlds)
-        fresh = fresh.refreshed(state, worlds)
-        fresh.command, fresh.memory = task.begin(fresh)
+        fresh.command, fresh.memory = self.task.begin(fresh)
         for own, begun in ((state.command, fresh.command), (state.memory, fresh.memory)):
             for name, value in begun.items():
                 worlds.put(own[name], value)
         return fresh
 
-    def _randomize(self, worlds: Worlds, fresh: State) -> None:
-        """Draw the machine's parameters, apply them to the nominal model one after another, and write the outcome."""
-        randomizers = self.task.model_randomizers
-        values = {name: value.expand(fresh.num_worlds, *value.shape) for name, value in self._nominal.items()}
-        for name, randomizer in randomizers.items():
-            drawn = randomizer.draw(fresh.scoped(f"randomize/{name}"))
-            worlds.put(self.state.params[name], drawn)
-            values |= randomizer.apply(drawn, values, fresh.layout)
-        for name, value in values.items():
-            self.sim.write_model(name, value, worlds)
-        if any(randomizer.changes_constants for randomizer in randomizers.values()):
-            self.sim.set_const(worlds)
-
-    def _contain(self, failed: Tensor, terms: dict[str, Tensor]) -> dict[str, Tensor]:
+    def _contain(
+        self, failed: Tensor, reward: Tensor, terms: dict[str, Tensor], success: Tensor
+    ) -> tuple[Tensor, dict[str, Tensor], Tensor]:
         """Count the worlds the engine gave up on; their step earns nothing, because its state means nothing."""
         self.failures += int(failed.sum())
-        return {name: term.masked_fill(failed, 0.0) for name, term in terms.items()}
+        kept = {name: term.masked_fill(failed, 0.0) for name, term in terms.items()}
+        return reward.masked_fill(failed, 0.0), kept, success & ~failed
 
     def _checked(self, action: Tensor | np.ndarray) -> Tensor:
         if isinstance(action, np.ndarray):
@@ -256,21 +243,9 @@ class Environment:
             params={},
         )
 
-    def _expand_model(self) -> dict[str, Tensor]:
-        """Expand every model field that randomisation writes, and keep its nominal value."""
-        nominal: dict[str, Tensor] = {}
-        for randomizer in self.task.model_randomizers.values():
-            for name in randomizer.model_fields:
-                if name not in nominal:
-                    self.sim.expand(name)
-                    nominal[name] = torch.from_numpy(np.array(getattr(self.sim.model, name))).to(self.device)
-        return nominal
-
     def _build_memory(self) -> None:
-        """Allocate what the task remembers, shaped by what its first episode begins with."""
-        self.sim.forward(self._everyone)
-        for name, randomizer in self.task.model_randomizers.items():
-            self.state.params[name] = randomizer.draw(self.state.scoped(f"randomize/{name}")).clone()
+        """Allocate what the task remembers, shaped by what a first episode begins with."""
+        self.state.params |= {name: value.clone() for name, value in self._starts.params.items()}
         command, memory = self.task.begin(self.state)
         self.state.command |= {name: value.clone() for name, value in command.items()}
         self.state.memory |= {name: value.clone() for name, value in memory.items()}
@@ -280,16 +255,20 @@ class Environment:
         flat = self.state.tensors()
         return {name: value for name, value in flat.items() if name not in SIM_TENSORS and not name.startswith("fields/")}
 
-    @contextmanager
-    def _exact(self) -> Iterator[None]:
-        """No gradients, and one thread for terms: a few PyTorch operators change their last bit with the thread count."""
-        threads = torch.get_num_threads()
-        torch.set_num_threads(1)
-        try:
-            with torch.no_grad():
-                yield
-        finally:
-            torch.set_num_threads(threads)
+
+class _Exact:
+    """No gradients, and one thread for terms: a few PyTorch operators change their last bit with the thread count."""
+
+    def __enter__(self) -> None:
+        self._threads, self._gradients = torch.get_num_threads(), torch.is_grad_enabled()
+        if self._threads != 1:
+            torch.set_num_threads(1)
+        torch.set_grad_enabled(False)
+
+    def __exit__(self, *_: object) -> None:
+        if self._threads != 1:
+            torch.set_num_threads(self._threads)
+        torch.set_grad_enabled(self._gradients)
 
 
 def _substeps(task: Task, timestep: float) -> int:
@@ -299,15 +278,6 @@ def _substeps(task: Task, timestep: float) -> int:
             f"task '{task.name}': control_dt {task.control_dt} s is not a whole number of the model's timesteps of {timestep:g} s."
         )
     return substeps
-
-
-def _total(terms: dict[str, Tensor]) -> Tensor:
-    """The terms' sum, in the order they are named."""
-    first, *others = terms.values()
-    total = first.clone()
-    for term in others:
-        total += term
-    return total
 
 
 def _copy_all(own: dict[str, Tensor], values: dict[str, Tensor]) -> None:

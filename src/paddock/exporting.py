@@ -41,7 +41,7 @@ def _act(task: Task, state: State) -> dict[str, Tensor]:
 
 
 def _reward(task: Task, state: State) -> dict[str, Tensor]:
-    return task.rewards(state)
+    return task.rewards(state)[1]
 
 
 def _done(task: Task, state: State) -> dict[str, Tensor]:

@@ -17,9 +17,9 @@ GOLDEN = 0x9E3779B97F4A7C15 - (1 << 64)  # 2^64 / golden ratio, as a signed inte
 INDEX_STEP = 0xD1342543DE82EF95 - (1 << 64)  # an odd multiplier of good spectral quality, apart from GOLDEN
 MIX_1 = 0xBF58476D1CE4E5B9 - (1 << 64)
 MIX_2 = 0x94D049BB133111EB - (1 << 64)
-UNIFORM_BITS = 24  # as many as a float32 holds exactly
+UNIFORM_BITS = 24
 UNIFORM_UNIT = 2.0**-UNIFORM_BITS
-CELL_BITS = 12  # the quantile table of the normal distribution has 2^12 cells, its first and last 2^12 again
+CELL_BITS = UNIFORM_BITS // 2  # the quantile table of the normal distribution has 2^12 cells, its first and last 2^12 again
 CELLS = 1 << CELL_BITS
 
 
@@ -27,16 +27,25 @@ def _shift_right(x: Tensor, bits: int) -> Tensor:
     return (x >> bits) & ((1 << (64 - bits)) - 1)
 
 
-def _mix(x: Tensor) -> Tensor:
+def _mix_high(x: Tensor) -> Tensor:
+    """The finaliser without its last line, which leaves the upper 31 bits as they are."""
     x = (x ^ _shift_right(x, 30)) * MIX_1
-    x = (x ^ _shift_right(x, 27)) * MIX_2
+    return (x ^ _shift_right(x, 27)) * MIX_2
+
+
+def _mix(x: Tensor) -> Tensor:
+    x = _mix_high(x)
     return x ^ _shift_right(x, 31)
 
 
-def world_key(seed: int, world: Tensor, episode: Tensor) -> Tensor:
-    """The key of each world's episode; (n,) int64 from (n,) world numbers and (n,) episode numbers."""
-    seeded = _mix(torch.full_like(world, _signed(seed)) + GOLDEN)
-    return _mix(_mix(seeded + world * GOLDEN) + episode * INDEX_STEP)
+def seed_key(seed: int, world: Tensor) -> Tensor:
+    """What all episodes of a world have in common; (n,) int64 from (n,) world numbers."""
+    return _mix(_mix(torch.full_like(world, _signed(seed + GOLDEN))) + world * GOLDEN)
+
+
+def episode_key(seed_key: Tensor, episode: Tensor) -> Tensor:
+    """The key of each world's episode; (n,) int64."""
+    return _mix(seed_key + episode * INDEX_STEP)
 
 
 @cache
@@ -47,14 +56,17 @@ def stream(name: str) -> int:
 
 def bits(key: Tensor, name: str, count: int, index: Tensor | int = 0) -> Tensor:
     """`count` random int64 a world; (n, count)."""
-    offset = index * INDEX_STEP + stream(name)
-    moved = key + (offset if isinstance(offset, Tensor) else _signed(offset))
-    return _mix(moved[:, None] + _columns(count, key.device))
+    return _mix(_counters(key, name, count, index))
+
+
+def unit_bits(key: Tensor, name: str, count: int, index: Tensor | int = 0) -> Tensor:
+    """The upper 24 bits of `bits`, as many as a float32 holds exactly; (n, count) int64."""
+    return _shift_right(_mix_high(_counters(key, name, count, index)), 64 - UNIFORM_BITS)
 
 
 def uniform(key: Tensor, name: str, count: int, index: Tensor | int = 0) -> Tensor:
     """Uniform on [0, 1) in steps of 2^-24; (n, count) float32."""
-    return _shift_right(bits(key, name, count, index), 64 - UNIFORM_BITS).to(torch.float32) * UNIFORM_UNIT
+    return unit_bits(key, name, count, index) * UNIFORM_UNIT
 
 
 def choice(key: Tensor, name: str, options: int, count: int = 1, index: Tensor | int = 0) -> Tensor:
@@ -68,13 +80,19 @@ def normal(key: Tensor, name: str, count: int, index: Tensor | int = 0) -> Tenso
 
     Interpolates a table of quantiles: no logarithm or cosine, whose last bit differs between devices.
     """
-    drawn = _shift_right(bits(key, name, count, index), 64 - 2 * CELL_BITS)
+    drawn = unit_bits(key, name, count, index)
     cell, within = drawn >> CELL_BITS, drawn & (CELLS - 1)
     body, low_tail = _quantiles(key.device)
     left = body[cell]
     inside = left + (body[cell + 1] - left) * (within.to(torch.float32) * (1.0 / CELLS))
     inside = torch.where(cell == 0, low_tail[within], inside)
     return torch.where(cell == CELLS - 1, -low_tail[within], inside)
+
+
+def _counters(key: Tensor, name: str, count: int, index: Tensor | int) -> Tensor:
+    offset = index * INDEX_STEP + stream(name)
+    moved = key + (offset if isinstance(offset, Tensor) else _signed(offset))
+    return moved[:, None] + _columns(count, key.device)
 
 
 @cache

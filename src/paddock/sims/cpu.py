@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import EllipsisType
 
 import mujoco
 import numpy as np
@@ -49,6 +50,11 @@ class CpuSim:
         self._rows = {name: self._batch.bind(name) for name in WRITABLE}
         self._ctrl = self._batch.bind("ctrl")
         self._warnings = self._batch.warning
+        self._defaults = self._batch.state[0].copy()
+        # A row holds all that the next step depends on, so writing it is a reset for a tenth of the time. Only fields that
+        # nothing recomputes before they are read, and the counters of warnings, need the engine's own.
+        self._keeps_fields = bool(fields) and stage == "velocity"
+        self._warned = False
         self._expanded: dict[str, np.ndarray] = {}
         self._derived = False  # whether set_const has made derived model fields differ between worlds
 
@@ -57,19 +63,13 @@ class CpuSim:
         self.act = torch.zeros(num_worlds, model.na)
         self.ctrl = torch.zeros(num_worlds, model.nu)
         self.sensordata = torch.zeros(num_worlds, model.nsensordata)
+        self._ctrl32, self._sensordata32 = self.ctrl.numpy(), self.sensordata.numpy()
+        self._step_sensors = np.flatnonzero(np.repeat(model.sensor_needstage == ACC, model.sensor_dim))
         self.failed = torch.zeros(num_worlds, dtype=torch.bool)
-        self._float_views = [
-            (mirror, torch.from_numpy(self._rows[name]))
-            for name, mirror in (("qpos", self.qpos), ("qvel", self.qvel), ("act", self.act))
-            if mirror.shape[1]
-        ]
-        # outputs are read-only arrays, which torch refuses to wrap, so those go through NumPy
-        self._outputs = [(self.sensordata.numpy(), self._batch.bind("sensordata"))]
-        self.fields: dict[str, Tensor] = {}
-        for name in fields:
-            output = self._output(name)
-            self.fields[name] = torch.from_numpy(output.copy())
-            self._outputs.append((self.fields[name].numpy(), output))
+        self.fields = {name: torch.from_numpy(self._output(name).copy()) for name in fields}
+        self._mirrors = [(getattr(self, name).numpy(), self._rows[name]) for name in ("qpos", "qvel", "act")]
+        self._mirrors.append((self._sensordata32, self._output("sensordata")))
+        self._mirrors += [(value.numpy(), self._output(name)) for name, value in self.fields.items()]
         try:
             self._batch.forward(stage=self._after_write)
         except SimulationError as error:
@@ -78,18 +78,22 @@ class CpuSim:
 
     def step(self, ctrl: Tensor, substeps: int) -> None:
         self.ctrl.copy_(ctrl)
-        self._ctrl[:] = self.ctrl.numpy()
+        self._ctrl[:] = self._ctrl32
         self.failed.zero_()
         with self._containing_errors():
             self._batch.step(nstep=substeps, stage=self._after_step)
         warned = self._warnings[:, FATAL_WARNINGS, 1]
         if warned.any():
+            self._warned = True
             self.failed |= torch.from_numpy(warned.any(axis=1))
         self._refresh()
 
     def reset(self, worlds: Worlds) -> None:
-        self._batch.reset(_ids(worlds), stage=NONE)
-        self.ctrl.masked_fill_(worlds.mask[:, None], 0.0)
+        if self._keeps_fields or self._warned:
+            self._batch.reset(_ids(worlds), stage=NONE)
+            self._warned = bool(self._warnings[:, FATAL_WARNINGS, 1].any())
+        self._batch.state[_ids(worlds)] = self._defaults
+        worlds.clear(self.ctrl)
 
     def write(self, name: str, value: Tensor, worlds: Worlds | None = None, *, index: int | None = None) -> None:
         if name not in self._rows:
@@ -100,7 +104,9 @@ class CpuSim:
     def forward(self, worlds: Worlds) -> None:
         with self._containing_errors():
             self._batch.forward(_ids(worlds), stage=self._after_write)
-        self._refresh()
+        self._refresh(_ids(worlds))
+        if self._after_write == VEL:
+            self._sensordata32[_ids(worlds)[:, None], self._step_sensors] = 0.0
 
     def expand(self, name: str) -> None:
         try:
@@ -145,12 +151,10 @@ class CpuSim:
         except SimulationError as error:
             self.failed[torch.from_numpy(np.asarray(error.ids, dtype=np.int64))] = True
 
-    def _refresh(self) -> None:
-        """Copy the engine's float64 arrays into the float32 tensors that terms read."""
-        for mirror, rows in self._float_views:
-            mirror.copy_(rows)
-        for mirror, output in self._outputs:
-            np.copyto(mirror, output, casting="same_kind")
+    def _refresh(self, ids: np.ndarray | EllipsisType = ...) -> None:
+        """Copy the engine's float64 arrays, of some worlds or all, into the float32 tensors that terms read."""
+        for mirror, source in self._mirrors:
+            mirror[ids] = source[ids]
 
     def copy_of(self, world: int) -> tuple[mujoco.MjModel, mujoco.MjData]:
         """One world's own model and data, to look at with any of MuJoCo's functions."""

@@ -48,5 +48,5 @@ class JointPosition:
         return layout.ctrl_low.shape[0]
 
     def __call__(self, state: State) -> Tensor:
-        target = state.layout.home_joint + state.action * self.scale
-        return torch.minimum(torch.maximum(target, state.layout.ctrl_low), state.layout.ctrl_high)
+        target = torch.add(state.layout.home_joint, state.action, alpha=self.scale)
+        return torch.clamp(target, state.layout.ctrl_low, state.layout.ctrl_high)

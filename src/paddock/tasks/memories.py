@@ -30,7 +30,7 @@ class UniformCommand:
     def next(self, state: State) -> Tensor:
         """What an operator sets meanwhile stays until the next draw."""
         period = round(self.every_s / state.layout.control_dt)
-        drawn = state.uniform(len(self.low), self.low, self.high, index=state.age // period)
+        drawn = state.uniform(len(self.low), self.low, self.high, index=state.age)
         return torch.where((state.age % period == 0)[:, None], drawn, own(state))
 
 

@@ -21,16 +21,15 @@ class NearHome:
     """Whether a free base faces a random direction."""
 
     def __call__(self, state: State) -> tuple[Tensor, Tensor]:
-        layout = state.layout
-        free = [name for name, span in layout.qpos.items() if span.stop - span.start == 7]
-        offset = state.uniform(layout.home_qpos.shape[0], -self.joint, self.joint, label="qpos")
-        qpos = layout.home_qpos + offset
-        qvel = state.uniform(layout.nv, -self.vel, self.vel, label="qvel")
-        for name in free:
-            pose = layout.home_qpos[layout.qpos[name]].expand(state.num_worlds, 7)
-            if self.turn:
-                pose = turned(pose, state.uniform(1, -math.pi, math.pi, label=f"turn/{name}")[:, 0])
-            span = layout.qpos[name]
+        home, nv = state.layout.home_qpos, state.layout.nv
+        nq = home.shape[0]
+        free = [span for span in state.layout.qpos.values() if span.stop - span.start == 7]
+        # one draw for everything: its columns are as independent as several draws would be
+        reach = (self.joint,) * nq + (self.vel,) * nv + (math.pi if self.turn else 0.0,) * len(free)
+        drawn = state.uniform(len(reach), tuple(-r for r in reach), reach)
+        qpos, qvel, turns = home + drawn[:, :nq], drawn[:, nq : nq + nv], drawn[:, nq + nv :]
+        for span, yaw in zip(free, turns.unbind(1), strict=True):
+            pose = turned(home[span].expand(state.num_worlds, 7), yaw)
             qpos = torch.cat([qpos[:, : span.start], pose, qpos[:, span.stop :]], dim=1)
         return qpos, qvel
 
@@ -44,10 +43,10 @@ class Uniform:
 
     def __call__(self, state: State) -> tuple[Tensor, Tensor]:
         layout = state.layout
-        qpos = layout.home_qpos.expand(state.num_worlds, -1)
-        parts = list(qpos.unbind(1))
-        for name, (low, high) in self.joints.items():
-            parts[layout.qpos[name].start] = state.uniform(1, low, high, label=name)[:, 0]
+        drawn = state.uniform(len(self.joints), *zip(*self.joints.values(), strict=True))
+        parts = list(layout.home_qpos.expand(state.num_worlds, -1).unbind(1))
+        for name, value in zip(self.joints, drawn.unbind(1), strict=True):
+            parts[layout.qpos[name].start] = value
         return torch.stack(parts, dim=1), state.uniform(layout.nv, -self.vel, self.vel, label="qvel")
 
 

@@ -154,9 +154,11 @@ class Task:
         """Command and memory one step on, from the state the physics reached."""
         return self._remember(state, lambda memory: memory.next)
 
-    def rewards(self, state: State) -> dict[str, Tensor]:
-        """Each reward term, weighted; (n,)."""
-        return {name: term(state) * weight for name, (weight, term) in self.reward.items()}
+    def rewards(self, state: State) -> tuple[Tensor, dict[str, Tensor]]:
+        """The reward, and each of its terms, weighted; (n,)."""
+        raw = torch.stack([term(state) for _, term in self.reward.values()], dim=1)
+        weighted = raw * state.constant(tuple(weight for weight, _ in self.reward.values()))
+        return weighted.sum(1), dict(zip(self.reward, weighted.unbind(1), strict=True))
 
     def ends(self, state: State) -> dict[str, Tensor]:
         """Each termination; (n,) bool."""

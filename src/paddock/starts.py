@@ -1,0 +1,87 @@
+"""The next episode of every world, drawn ahead in bulk, so that a reset only copies.
+
+What an episode begins with is a function of (seed, world, episode) alone. Drawing it when a world ends would cost every step
+a hundred small operations for a handful of worlds; here they are paid once for many.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from paddock import randomness
+from paddock.contracts import Sim, State, Worlds
+from paddock.tasks.task import Task
+
+
+class Starts:
+    """For each world: the key, drawn parameters, model fields, qpos and qvel that its next episode begins with."""
+
+    def __init__(self, task: Task, sim: Sim, state: State) -> None:
+        self._task, self._sim, self._blank = task, sim, _blank(state)
+        self._nominal = _expand_model(task, sim)
+        everyone = Worlds(torch.ones_like(state.key, dtype=torch.bool), None)
+        params, fields, qpos, qvel = self._draw(everyone, state.key)
+        self.key, self.params = state.key.clone(), {name: value.clone() for name, value in params.items()}
+        self._fields = {name: value.clone() for name, value in fields.items()}
+        self._qpos, self._qvel = qpos.clone(), qvel.clone()
+        self._stale = everyone.mask.clone()
+
+    def forget(self) -> None:
+        """Draw everything anew before it is used: the seed or the episode numbers have changed."""
+        self._stale.fill_(True)
+
+    def begin(self, worlds: Worlds, state: State, seed_key: Tensor, episode: Tensor) -> None:
+        """Put some worlds where episode `episode` (n,) begins: their key, parameters, model and engine state."""
+        if not self._sim.by_rows:
+            self._refill(worlds, seed_key, episode)
+        elif bool(worlds.take(self._stale).any()):
+            # the other stale worlds have not begun the episode after this one yet
+            ahead = torch.where(worlds.mask, episode, episode + 1)
+            self._refill(Worlds.where(self._stale, by_rows=True), seed_key, ahead)
+        worlds.put(state.key, worlds.take(self.key))
+        for name, value in self.params.items():
+            worlds.put(state.params[name], worlds.take(value))
+        self._sim.reset(worlds)
+        for name, value in self._fields.items():
+            self._sim.write_model(name, worlds.take(value), worlds)
+        if any(randomizer.changes_constants for randomizer in self._task.model_randomizers.values()):
+            self._sim.set_const(worlds)
+        self._sim.write("qpos", worlds.take(self._qpos), worlds)
+        self._sim.write("qvel", worlds.take(self._qvel), worlds)
+        self._sim.forward(worlds)
+        self._stale |= worlds.mask
+
+    def _refill(self, worlds: Worlds, seed_key: Tensor, episode: Tensor) -> None:
+        key = randomness.episode_key(worlds.take(seed_key), worlds.take(episode))
+        params, fields, qpos, qvel = self._draw(worlds, key)
+        for target, value in ((self.key, key), (self._qpos, qpos), (self._qvel, qvel)):
+            worlds.put(target, value)
+        for targets, values in ((self.params, params), (self._fields, fields)):
+            for name, value in values.items():
+                worlds.put(targets[name], value)
+        self._stale &= ~worlds.mask
+
+    def _draw(self, worlds: Worlds, key: Tensor) -> tuple[dict[str, Tensor], dict[str, Tensor], Tensor, Tensor]:
+        """Parameters, the model fields they lead to one after another from nominal, qpos and qvel."""
+        state = self._blank.of(worlds).replaced(key=key)
+        params: dict[str, Tensor] = {}
+        fields = {name: value.expand(state.num_worlds, *value.shape) for name, value in self._nominal.items()}
+        for name, randomizer in self._task.model_randomizers.items():
+            params[name] = randomizer.draw(state.scoped(f"randomize/{name}"))
+            fields |= randomizer.apply(params[name], fields, state.layout)
+        qpos, qvel = self._task.reset(state.replaced(params=params).scoped("reset"))
+        return params, fields, qpos, qvel
+
+
+def _blank(state: State) -> State:
+    """A state of zeros: a start that read how the last episode ended would depend on more than its key."""
+    return State.from_tensors(state.layout, {name: torch.zeros_like(value) for name, value in state.tensors().items()})
+
+
+def _expand_model(task: Task, sim: Sim) -> dict[str, Tensor]:
+    """Give every model field that randomisation writes a value per world, and return the nominal ones."""
+    names = {name: None for randomizer in task.model_randomizers.values() for name in randomizer.model_fields}
+    for name in names:
+        sim.expand(name)
+    return {name: torch.tensor(getattr(sim.model, name), device=sim.device) for name in names}

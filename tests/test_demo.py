@@ -1,0 +1,27 @@
+"""The demo as a newcomer runs it."""
+
+import os
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from paddock.cli import main
+from paddock.gl_choice import best_gl
+
+needs_gl = pytest.mark.skipif(best_gl() is None and os.environ.get("CI") != "true", reason="nothing here can draw")
+
+
+@needs_gl
+def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", "--out", str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    for word in ("quadruped-walk", "scripted", "env steps/s", "demo.png", "paddock inspect"):
+        assert word in shown
+    with Image.open(tmp_path / "demo.png") as picture:
+        assert picture.width > 1000 and len(picture.getcolors(maxcolors=10**7) or []) > 1000
+
+
+def test_list(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list"]) == 0
+    assert "quadruped-balance" in capsys.readouterr().out
