@@ -7,8 +7,11 @@ import pytest
 import torch
 
 import paddock
+from models import BOXES, compiled
+from paddock.contracts import Worlds
 from paddock.exporting import GRAPHS, disagreement, export_graph
-from paddock.sims import SIM_NAMES
+from paddock.sims import SIM_NAMES, make_sim
+from paddock.sims.layout import layout_of
 from paddock.tasks import TASK_NAMES
 from paddock.tasks.finding import find_task
 
@@ -96,3 +99,33 @@ def test_time_adds_up(name: str) -> None:
     assert math.isclose(env.substeps * env.model.opt.timestep, task.control_dt)
     assert math.isclose(task.episode_steps * task.control_dt, task.episode_s)
     assert np.isfinite(env.model.body_mass).all()
+
+
+@pytest.mark.parametrize("name", SIM_NAMES)
+def test_sensors_of_a_resting_and_a_falling_body_are_fresh(name: str) -> None:
+    substeps, steps = 4, 15
+    sim = make_sim(name, compiled(BOXES), 2)
+    layout = layout_of(sim.model, control_dt=substeps * sim.model.opt.timestep, device=sim.device)
+
+    def read(sensor: str) -> torch.Tensor:
+        return sim.sensordata[:, layout.sensors[sensor]]
+
+    def ball_height() -> torch.Tensor:
+        return sim.qpos[:, layout.qpos["ball"]][:, 2]
+
+    assert torch.equal(read("pos/ball")[:, 2], ball_height())
+    for _ in range(steps):
+        sim.step(torch.zeros(2, 1), substeps)
+    # positions and velocities belong to the state just reached
+    assert torch.equal(read("pos/ball")[:, 2], ball_height())
+    fall = -9.81 * steps * substeps * sim.model.opt.timestep
+    torch.testing.assert_close(read("vel/ball")[:, 2], torch.full((2,), fall), rtol=1e-4, atol=0)
+    # accelerations belong to the last substep: a resting body's accelerometer feels gravity, a falling one's nothing
+    torch.testing.assert_close(read("accelerometer/ball"), torch.zeros(2, 3), rtol=0, atol=1e-5)
+    assert (read("accelerometer/box").norm(dim=1) > 5.0).all() and (read("touch") > 5.0).all()
+    everyone = Worlds.where(torch.ones(2, dtype=torch.bool), by_rows=sim.by_rows)
+    sim.reset(everyone)
+    sim.forward(everyone)
+    assert torch.equal(read("pos/ball")[:, 2], ball_height())
+    for sensor in ("touch", "accelerometer"):
+        assert (read(sensor) == 0).all()

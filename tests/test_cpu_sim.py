@@ -62,26 +62,6 @@ def test_worlds_are_simulations_of_their_own() -> None:
     assert torch.equal(sim.qpos[0], sim.qpos[2])
 
 
-def test_freshness_of_a_resting_and_a_falling_body() -> None:
-    sim = boxes(2)
-    layout = layout_of(sim.model, control_dt=0.016, device=sim.device)
-    read = lambda name: sim.sensordata[:, layout.sensors[name]]  # noqa: E731
-    assert torch.equal(read("pos/ball")[:, 2], sim.qpos[:, 10])
-    for _ in range(15):
-        sim.step(torch.zeros(2, 1), SUBSTEPS)
-    # positions and velocities belong to the state just reached
-    assert torch.equal(read("pos/ball")[:, 2], sim.qpos[:, 10])
-    fall = -9.81 * 15 * SUBSTEPS * sim.model.opt.timestep
-    torch.testing.assert_close(read("vel/ball")[:, 2], torch.full((2,), fall), rtol=1e-4, atol=0)
-    # accelerations belong to the last substep: a resting accelerometer feels gravity, a falling one nothing
-    torch.testing.assert_close(read("accelerometer/ball"), torch.zeros(2, 3), rtol=0, atol=1e-5)
-    assert (read("touch") > 5.0).all()
-    sim.reset(everyone(sim))
-    sim.forward(everyone(sim))
-    assert torch.equal(read("touch"), torch.zeros(2, 1))
-    assert torch.equal(read("accelerometer/box"), torch.zeros(2, 3))
-
-
 def test_engine_stage_lags_like_mj_step() -> None:
     sim = CpuSim(compiled(BOXES), 1, stage="engine", fields=("xpos",))
     data = mujoco.MjData(sim.model)

@@ -51,3 +51,11 @@ def test_links_in_the_documents_lead_somewhere() -> None:
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_figures_in_the_documents_are_those_measured() -> None:
+    """Running the report again changes nothing."""
+    pages = [ROOT / "README.md", ROOT / "docs" / "benchmarks.md"]
+    before = [page.read_text() for page in pages]
+    subprocess.run([sys.executable, ROOT / "bench" / "report.py"], check=True)
+    assert [page.read_text() for page in pages] == before
