@@ -5,7 +5,6 @@ python bench/report.py        # writes the pages
 """
 
 import re
-from itertools import pairwise
 from pathlib import Path
 
 from paddock.messages import BenchRow, BenchRun, from_json
@@ -15,13 +14,7 @@ RESULT = ROOT / "bench" / "results" / "cpu.json"
 BETWEEN = re.compile(r"(<!-- bench -->\n).*?(<!-- /bench -->)", re.DOTALL)
 
 
-def comparisons(bench: BenchRun) -> list[list[BenchRow]]:
-    """Rows that were measured together; the first of each has ratio 1."""
-    starts = [i for i, row in enumerate(bench.rows) if i == 0 or row.ratio == 1.0]
-    return [list(bench.rows[a:b]) for a, b in pairwise([*starts, len(bench.rows)])]
-
-
-def table(rows: list[BenchRow]) -> str:
+def table(rows: tuple[BenchRow, ...]) -> str:
     lines = ["| what steps it | worlds | env steps/s | physics steps/s | ratio |", "|---|--:|--:|--:|--:|"]
     for row in rows:
         rates = f"{row.env_steps_per_s:,.0f} | {row.physics_steps_per_s:,.0f}"
@@ -32,15 +25,15 @@ def table(rows: list[BenchRow]) -> str:
 def summary(bench: BenchRun) -> str:
     """The README's table: Paddock against each of the others, env steps per second."""
     lines = ["| task | worlds | Paddock, env steps/s | against | ratio |", "|---|--:|--:|---|--:|"]
-    for rows in comparisons(bench):
-        ours = next(row for row in rows if row.name.startswith("paddock"))
-        if ours.what == "quadruped-walk" and ours.worlds not in (256, 1024):
+    for comparison in bench.comparisons:
+        ours = next(row for row in comparison.rows if row.name.startswith("paddock"))
+        if comparison.task == "quadruped-walk" and ours.worlds not in (256, 1024):
             continue
-        for other in rows:
+        for other in comparison.rows:
             if other is not ours:
                 rate, ratio = f"{ours.env_steps_per_s:,.0f}", f"{ours.ratio / other.ratio:.2f}"
                 worlds = "" if other.worlds == ours.worlds else f", {other.worlds} worlds"
-                lines.append(f"| {ours.what} | {ours.worlds:,} | {rate} | {other.name}{worlds} | {ratio} |")
+                lines.append(f"| {comparison.task} | {ours.worlds:,} | {rate} | {other.name}{worlds} | {ratio} |")
     return "\n".join(lines) + f"\n\n{setting(bench)}\n"
 
 
@@ -52,8 +45,8 @@ def setting(bench: BenchRun) -> str:
 
 
 def page(bench: BenchRun) -> str:
-    walks = [rows for rows in comparisons(bench) if rows[0].what == "quadruped-walk"]
-    ants = [rows for rows in comparisons(bench) if rows[0].what == "gym-ant"]
+    walks = [comparison.rows for comparison in bench.comparisons if comparison.task == "quadruped-walk"]
+    ants = [comparison.rows for comparison in bench.comparisons if comparison.task == "gym-ant"]
     parts = [
         "# Benchmarks",
         "This page is written by `python bench/report.py` from `bench/results/cpu.json`, which `make bench` measures.",
@@ -75,12 +68,16 @@ def page(bench: BenchRun) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def main() -> None:
+def pages() -> dict[Path, str]:
+    """Every page that shows figures, and what it should say."""
     bench = from_json(BenchRun, RESULT.read_text())
-    (ROOT / "docs" / "benchmarks.md").write_text(page(bench))
     readme = ROOT / "README.md"
-    readme.write_text(BETWEEN.sub(lambda found: found[1] + summary(bench) + found[2], readme.read_text()))
+    return {
+        ROOT / "docs" / "benchmarks.md": page(bench),
+        readme: BETWEEN.sub(lambda found: found[1] + summary(bench) + found[2], readme.read_text()),
+    }
 
 
 if __name__ == "__main__":
-    main()
+    for file, text in pages().items():
+        file.write_text(text)

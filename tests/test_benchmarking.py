@@ -20,7 +20,7 @@ def test_every_contender_steps() -> None:
         "gym-ant",
         [raw_batch(env, visuals=True), ours, pool, gymnasium_async_ant(2), gymnasium_ant()],
         TINY,
-    )
+    ).rows
     assert [row.worlds for row in rows] == [4, 4, 4, 2, 1]
     assert rows[0].ratio == 1.0
     for row in rows:
@@ -46,6 +46,6 @@ def test_a_quick_run_writes_what_it_shows(
     out = tmp_path / "deep" / "bench.json"
     bench = benchmarking.run(quick=True, out=out)
     assert from_json(BenchRun, out.read_text()) == bench
-    assert json.loads(out.read_text())["rows"][0]["what"] == "quadruped-walk"
+    assert json.loads(out.read_text())["comparisons"][0]["task"] == "quadruped-walk"
     shown = capsys.readouterr().out
     assert "EnvPool" in shown and "KiB a world" in shown

@@ -15,6 +15,7 @@ from paddock.inspecting import task_card
 from paddock.messages import TaskCard, TermRow, from_json, to_json
 from paddock.tasks import TASK_NAMES
 
+WITH_BIN = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
 LEVER = """<mujoco model="lever">
   <worldbody><body name="arm"><joint name="hinge" axis="0 1 0"/><geom size="0.1"/></body></worldbody>
   <actuator><motor name="hinge" joint="hinge" ctrlrange="-1 1"/></actuator>
@@ -173,3 +174,30 @@ def test_a_chosen_gl_is_kept() -> None:
         [sys.executable, "-c", code], env={**os.environ, "MUJOCO_GL": "disabled"}, capture_output=True, text=True, check=True
     )
     assert chosen.stdout.strip() == "disabled"
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--render", "film.avi"], "Known endings: .mp4, .gif"),
+        (["--render", "/proc/film.mp4"], "cannot be written"),
+        (["--render", "film.mp4", "--seconds", "-3"], "has no frames"),
+    ],
+)
+def test_a_film_that_cannot_be_is_refused_before_anything_is_played(
+    flags: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["play", "cartpole-balance", *flags]) == 2
+    shown = capsys.readouterr()
+    assert message in shown.err and "success" not in shown.out
+
+
+def test_doctor(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor"]) == 0
+    shown = capsys.readouterr().out
+    assert "mujoco" in shown and "pictures" in shown and "Everything that is required is here." in shown
+
+
+def test_a_reader_that_leaves_early_is_no_error() -> None:
+    done = subprocess.run("paddock inspect cartpole-balance | head -n 1", shell=True, capture_output=True, text=True, env=WITH_BIN)
+    assert done.stderr == ""

@@ -110,8 +110,49 @@ def test_a_robot_at_home_rests(robot: paddock.Robot) -> None:
     assert ((joints >= low) & (joints <= high))[limited].all()
 
 
-def state_of(env: paddock.Environment, **changes: object) -> State:
-    return env.state.replaced(**changes)
+def test_the_quadruped_stands_at_home() -> None:
+    """Held by its servos it settles without a jump and stays level, on four feet."""
+    env = paddock.make(replace(find_task("quadruped-walk"), reset=t.NearHome(joint=0, vel=0), randomize={}))
+    env.reset()
+    for _ in range(100):
+        step = env.step(torch.zeros(1, 12))
+        assert env.state.qvel.abs().max() < 1.5 and not step.ended.any()
+    assert abs(float(t.height(env.state)) - float(env.state.layout.home_qpos[2])) < 0.03
+    assert t.upright(env.state)[0] > 0.999 and env.state.qvel.abs().max() < 0.02
+    assert t.FootContact()(env.state).tolist() == [[1.0, 1.0, 1.0, 1.0]]
+
+
+def other_robot(worldbody: str, actuator: str = "", compiler: str = "") -> paddock.Environment:
+    xml = f"<mujoco>{compiler}<worldbody>{worldbody}</worldbody><actuator>{actuator}</actuator></mujoco>"
+    joints = tuple(part.split('"')[0] for part in actuator.split('name="')[1:])
+    robot = paddock.Robot(name="other", xml=xml, joints=joints, gains=(10.0, 1.0))
+    act = t.JointPosition() if joints else t.JointTorque()
+    return paddock.make(pole_task(robot=robot, act=act, done={}, observe={"qpos": lambda state: state.qpos}), num_worlds=3)
+
+
+def test_robots_of_other_kinds() -> None:
+    """Several unnamed free joints, a ball joint, no actuators and no sensors."""
+    free = '<body pos="{x} 0 1"><freejoint/><geom size=".1"/></body>'
+    ball = '<body pos="0 2 1"><joint type="ball"/><geom size=".1" pos="0 0 .2"/></body>'
+    env = other_robot("".join(free.format(x=x) for x in range(3)) + ball)
+    env.reset()
+    for start in (3, 10, 17, 21):
+        torch.testing.assert_close(env.state.qpos[:, start : start + 4].norm(dim=1), torch.ones(3), rtol=0, atol=1e-6)
+    assert torch.equal(env.state.qpos[:, [0, 7, 14]], torch.tensor([[0.0, 1.0, 2.0]] * 3))
+    env.step(torch.zeros(3, 0))
+
+
+def test_joint_position_knows_degrees_gears_and_wheels() -> None:
+    body = (
+        '<body><joint name="arm" axis="0 1 0" range="-45 45"/><geom size=".1" pos="0 0 .2"/>'
+        '<body pos="0 0 .4"><joint name="wheel" axis="0 1 0"/><geom size=".1"/></body></body>'
+    )
+    motors = '<motor name="arm" joint="arm" ctrlrange="-1 1" gear="20"/><motor name="wheel" joint="wheel" ctrlrange="-2 2"/>'
+    env = other_robot(body, motors)
+    np.testing.assert_allclose(env.model.actuator_ctrlrange[0], [-math.pi / 4, math.pi / 4])
+    assert not env.model.actuator_ctrllimited[1]
+    np.testing.assert_allclose(env.model.actuator_forcerange, [[-20, 20], [-2, 2]])
+    assert (env.model.actuator_gear[:, 0] == 1).all()
 
 
 @pytest.fixture(scope="module")

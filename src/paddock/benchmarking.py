@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import platform
 import time
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
 
@@ -14,7 +16,7 @@ from rich.table import Table
 
 from paddock import __version__
 from paddock.contenders import Contender, envpool_ant, gymnasium_ant, gymnasium_async_ant, paddock_env, raw_batch
-from paddock.messages import BenchRow, BenchRun, to_json
+from paddock.messages import BenchComparison, BenchRow, BenchRun, to_json
 from paddock.sims.cpu import usable_cores
 from paddock.terminal import progress, screen
 
@@ -43,15 +45,15 @@ QUICK = Effort(sizes=(1, 256), rounds=3, seconds=0.3, ants=256)
 def run(*, quick: bool = False, out: Path | None = None) -> BenchRun:
     """Measure everything, print tables and write JSON to `out`."""
     effort = QUICK if quick else FULL
-    rows: list[BenchRow] = []
+    comparisons: list[BenchComparison] = []
     with progress("comparisons", len(effort.sizes) + 2) as advance:
         for worlds in effort.sizes:
             env, ours = paddock_env(WALK, worlds)
-            rows += compare(WALK, [raw_batch(env, visuals=True), raw_batch(env, visuals=False), ours], effort)
+            comparisons.append(compare(WALK, [raw_batch(env, visuals=True), raw_batch(env, visuals=False), ours], effort))
             advance(1)
-        rows += compare(ANT, _ants(effort.ants), effort)
+        comparisons.append(compare(ANT, _ants(effort.ants), effort))
         advance(1)
-        rows += compare(ANT, [gymnasium_ant(), paddock_env(ANT, 1)[1]], effort)
+        comparisons.append(compare(ANT, [gymnasium_ant(), paddock_env(ANT, 1)[1]], effort))
         advance(1)
     bench = BenchRun(
         paddock=__version__,
@@ -62,7 +64,7 @@ def run(*, quick: bool = False, out: Path | None = None) -> BenchRun:
         rounds=effort.rounds,
         seconds_per_round=effort.seconds,
         kib_per_world=memory_per_world(WALK, max(effort.sizes)),
-        rows=tuple(rows),
+        comparisons=tuple(comparisons),
     )
     show(bench)
     if out is not None:
@@ -72,7 +74,7 @@ def run(*, quick: bool = False, out: Path | None = None) -> BenchRun:
     return bench
 
 
-def compare(what: str, contenders: list[Contender], effort: Effort) -> list[BenchRow]:
+def compare(task: str, contenders: list[Contender], effort: Effort) -> BenchComparison:
     """Measure in turns. Each round gives every contender a ratio to the first; a row has the median of those."""
     rates: list[list[float]] = [[] for _ in contenders]
     for _ in range(effort.rounds):
@@ -80,9 +82,8 @@ def compare(what: str, contenders: list[Contender], effort: Effort) -> list[Benc
             mine.append(_rate(contender, effort.seconds))
     for contender in contenders:
         contender.close()
-    return [
+    rows = (
         BenchRow(
-            what=what,
             name=contender.name,
             worlds=contender.worlds,
             env_steps_per_s=median(mine),
@@ -90,7 +91,8 @@ def compare(what: str, contenders: list[Contender], effort: Effort) -> list[Benc
             ratio=median(a / b for a, b in zip(mine, rates[0], strict=True)),
         )
         for contender, mine in zip(contenders, rates, strict=True)
-    ]
+    )
+    return BenchComparison(task=task, rows=tuple(rows))
 
 
 def _rate(contender: Contender, seconds: float) -> float:
@@ -106,10 +108,16 @@ def _rate(contender: Contender, seconds: float) -> float:
 
 
 def memory_per_world(task: str, worlds: int) -> float:
-    """KiB that one more world takes in this process, everything included; 0 where the system does not tell."""
+    """KiB that one more world takes, everything included, seen in a fresh process; 0 where the system does not tell."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+        return process.submit(_grown_kib, task, worlds).result() / worlds
+
+
+def _grown_kib(task: str, worlds: int) -> int:
+    paddock_env(task, 1)  # what is needed once
     before = _resident_kib()
     paddock_env(task, worlds)
-    return max(0.0, (_resident_kib() - before) / worlds)
+    return _resident_kib() - before
 
 
 def show(bench: BenchRun) -> None:
@@ -118,12 +126,11 @@ def show(bench: BenchRun) -> None:
     table = Table(title=f"Steps per second, median of {bench.rounds} interleaved rounds", title_justify="left")
     for column in ("task", "what steps it", "worlds", "env steps/s", "physics steps/s", "ratio"):
         table.add_column(column, justify="left" if column in ("task", "what steps it") else "right")
-    for row, before in zip(bench.rows, (None, *bench.rows), strict=False):
-        first = before is None or row.ratio == 1.0
-        if first:
-            table.add_section()
-        rates = f"{row.env_steps_per_s:,.0f}", f"{row.physics_steps_per_s:,.0f}"
-        table.add_row(row.what if first else "", row.name, f"{row.worlds:,}", *rates, f"{row.ratio:.2f}")
+    for comparison in bench.comparisons:
+        table.add_section()
+        for row in comparison.rows:
+            rates = f"{row.env_steps_per_s:,.0f}", f"{row.physics_steps_per_s:,.0f}"
+            table.add_row(comparison.task, row.name, f"{row.worlds:,}", *rates, f"{row.ratio:.2f}")
     console.print(table)
     console.print(
         f"{bench.machine}; paddock {bench.paddock}, mujoco {bench.mujoco}, torch {bench.torch}, python {bench.python}.\n"

@@ -89,8 +89,11 @@ def play(
     """
     from paddock import playing, scoring
     from paddock.gl_choice import has_display
+    from paddock.rendering import check_video
     from paddock.terminal import progress
 
+    if render is not None:
+        check_video(render, seconds)  # before the episodes are played, not after
     with progress("episodes", episodes) as advance:
         score = playing.play(task, agent=agent, episodes=episodes, seed=seed, num_worlds=num_worlds, advance=advance)
     scoring.show(score)
@@ -173,6 +176,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _run(name, args) or 0
     except PaddockError as error:
         print(f"paddock: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:  # whoever read the output has seen enough
+        sys.stderr.close()
+        return 0
+    except OSError as error:
+        print(f"paddock: {error.strerror or error}{f': {error.filename}' if error.filename else ''}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from paddock import randomness
-from paddock.errors import unknown
+from paddock.errors import BadTerm, unknown
 
 if TYPE_CHECKING:
     import mujoco
@@ -41,6 +41,8 @@ class Layout:
     """The keyframe `home`, or the model's qpos0; (nq,)."""
     home_joint: Tensor
     """Home position of each actuator's joint; (nu,)."""
+    home_sensordata: Tensor
+    """What the sensors read at rest in the home pose; (nsensordata,)."""
     ctrl_low: Tensor
     ctrl_high: Tensor
     """Ends of each actuator's range, infinite where it has none; (nu,)."""
@@ -159,7 +161,7 @@ class State:
         return self.layout.constant(value)
 
     def uniform(self, count: int, low: Range = 0.0, high: Range = 1.0, *, label: str = "", index: Tensor | int = 0) -> Tensor:
-        """Uniform draws from [low, high), a number or one for each column; (n, count). `index` tells repeated draws apart."""
+        """Uniform draws between low and high, a number or one for each column; (n, count). `index` tells repeated draws apart."""
         bits = randomness.unit_bits(self.key, self._stream(label), count, index)
         if isinstance(low, tuple) and isinstance(high, tuple):
             spans = tuple((b - a) * randomness.UNIFORM_UNIT for a, b in zip(low, high, strict=True))
@@ -194,11 +196,6 @@ class State:
             taken[group] = {name: worlds.take(value) for name, value in getattr(self, group).items()}
         return State(layout=self.layout, **taken)
 
-    def refreshed(self, whole: State, worlds: Worlds) -> State:
-        """This state of some worlds, with what the sim writes taken anew from the whole batch."""
-        taken: dict[str, Any] = {name: worlds.take(getattr(whole, name)) for name in SIM_TENSORS}
-        return self.replaced(fields={name: worlds.take(value) for name, value in whole.fields.items()}, **taken)
-
     def tensors(self) -> dict[str, Tensor]:
         """Every tensor by a flat name, such as `qpos` or `memory/goal`: what is saved, and what graphs take."""
         flat = {name: getattr(self, name) for name in SINGLE_TENSORS}
@@ -216,6 +213,11 @@ class State:
         return State(layout=layout, **members)
 
     def _stream(self, label: str) -> str:
+        if not self.scope:
+            raise BadTerm(
+                "only reset, command, memory and randomize may draw random numbers: observations and rewards are functions of "
+                "the state, evaluated as often as somebody looks. Draw in a memory and read it with Remembered."
+            )
         return f"{self.scope}:{label}"
 
 

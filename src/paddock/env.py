@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Mapping
 from functools import cached_property, reduce
 
@@ -13,13 +14,14 @@ from torch import Tensor
 
 from paddock import randomness
 from paddock.contracts import SIM_TENSORS, Obs, State, Step, Worlds
-from paddock.errors import BadAction, BadTerm, PaddockError
+from paddock.errors import BadAction, BadTerm, PaddockError, blame, unknown
 from paddock.sims import make_sim
 from paddock.sims.layout import layout_of
 from paddock.sims.model import compile_text, model_text
 from paddock.starts import Starts
+from paddock.tasks.checking import check_parts, check_terms
 from paddock.tasks.finding import find_task
-from paddock.tasks.task import Task
+from paddock.tasks.task import Disturbance, Task
 
 
 def make(
@@ -52,8 +54,9 @@ class Environment:
         num_threads: int | None = None,
         first_world: int = 0,
     ) -> None:
+        check_parts(task)
         self.task = task
-        self.seed = seed
+        self.seed = _integer(seed)
         self.num_worlds = num_worlds
         self.model_text = model_text(task.spec(), visuals=False)
         model = compile_text(self.model_text)
@@ -64,18 +67,19 @@ class Environment:
         """Worlds the engine gave up on since construction; each was reset and the others went on."""
 
         self._world = torch.arange(first_world, first_world + num_worlds, device=self.device)
-        self._seed_key = randomness.seed_key(seed, self._world)
+        self._seed_key = randomness.seed_key(self.seed, self._world)
         self._episode = torch.full_like(self._world, -1)
         self._everyone = Worlds.where(torch.ones_like(self._world, dtype=torch.bool), by_rows=self.sim.by_rows)
-        self._disturbances = task.disturbances
         self.state = self._empty_state()
+        self._pushes = self._pushes_by_body()
         with _Exact():
             self._starts = Starts(task, self.sim, self.state)
             self._build_memory()
             self._begin(self._everyone)
-            task.check(self.state)
+            check_terms(task, self.state)
             self.obs_sizes = {group: value.shape[1] for group, value in task.observations(self.state).items()}
-        self._rewind()  # the episode just begun was only for the checks
+        self._begun = False  # the episode just begun was only for the checks
+        self._rewind()
 
     @property
     def model(self) -> mujoco.MjModel:
@@ -94,25 +98,34 @@ class Environment:
     def reset(self, *, seed: int | None = None) -> Step:
         """Begin a new episode in every world; with a seed, the first one of an environment made with it."""
         if seed is not None:
-            self.seed = seed
-            self._seed_key = randomness.seed_key(seed, self._world)
+            self.seed = _integer(seed)
+            self._seed_key = randomness.seed_key(self.seed, self._world)
             self._rewind()
         with _Exact():
-            self._begin(self._everyone)
-            obs = self.task.observations(self.state)
-            nothing = torch.zeros(self.num_worlds, device=self.device)
-            no = torch.zeros_like(self._everyone.mask)
-            terms = dict.fromkeys(self.task.reward, nothing)
-            return Step(obs, nothing, no, no, obs, no, no, terms, dict.fromkeys(self.task.done, no))
+            obs = self._observed(self._begin(self._everyone))
+        self._begun = True
+
+        def no() -> Tensor:
+            return torch.zeros_like(self._everyone.mask)
+
+        def nothing() -> Tensor:
+            return torch.zeros(self.num_worlds, device=self.device)
+
+        terms, ends = {name: nothing() for name in self.task.reward}, {name: no() for name in self.task.done}
+        return Step(obs, nothing(), no(), no(), obs, no(), no(), terms, ends)
 
     def step(self, action: Tensor | np.ndarray) -> Step:
         """Advance every world by one control step. Actions are clipped to [-1, 1] here, and nowhere else."""
+        if not self._begun:
+            raise PaddockError("there is no episode yet: call reset() before the first step().")
         with _Exact():
             task, state = self.task, self.state
             state.last_action.copy_(state.action)
             state.action.copy_(self._checked(action).clamp(-1.0, 1.0))
-            for name, disturbance in self._disturbances.items():
-                self.sim.write("xfrc_applied", disturbance.wrench(state.scoped(name)), index=state.layout.bodies[disturbance.body])
+            for body, pushes in self._pushes.items():
+                self.sim.write(
+                    "xfrc_applied", reduce(torch.add, [push.wrench(state.scoped(name)) for name, push in pushes]), index=body
+                )
             self.sim.step(task.act(state), self.substeps)
             state.age += 1
             command, memory = task.advance(state)
@@ -120,22 +133,23 @@ class Environment:
             _copy_all(state.memory, memory)
 
             reward, terms = task.rewards(state)
-            ends = task.ends(state)
-            success = task.succeeded(state)
+            ends = {name: end.clone() for name, end in task.ends(state).items()}  # a term may return what it remembers
+            success = task.succeeded(state).clone()
             failed = self.sim.failed.clone()
             if failed.any():
                 reward, terms, success = self._contain(failed, reward, terms, success)
-            terminated = reduce(torch.logical_or, ends.values(), failed)
+            terminated = reduce(torch.logical_or, ends.values(), failed.clone())
             truncated = (state.age >= task.episode_steps) & ~terminated
-            final_obs = task.observations(state)
-            self._check_finite(reward, terms, final_obs)
+            final_obs = self._observed(state)
+            if not math.isfinite(reward.sum()):
+                raise self._not_finite({f"reward term '{name}'": term for name, term in terms.items()}, state)
 
             ended = terminated | truncated
             obs = final_obs
             if ended.any():
                 begun = Worlds.where(ended, by_rows=self.sim.by_rows)
                 obs = {group: value.clone() for group, value in final_obs.items()}
-                for group, value in task.observations(self._begin(begun)).items():
+                for group, value in self._observed(self._begin(begun)).items():
                     begun.put(obs[group], value)
             return Step(obs, reward, terminated, truncated, final_obs, success, failed, terms, ends)
 
@@ -145,14 +159,12 @@ class Environment:
 
     def save(self) -> dict[str, Tensor]:
         """Everything needed to go on bit for bit, as named tensors."""
-        own = {f"state/{name}": value.clone() for name, value in self._own_tensors().items()}
-        return own | {f"sim/{name}": value for name, value in self.sim.save().items()} | {"episode": self._episode.clone()}
+        own = {name: value.clone() for name, value in self._own_tensors().items()}
+        return own | {f"sim/{name}": value for name, value in self.sim.save().items()}
 
     def load(self, saved: Mapping[str, Tensor]) -> None:
-        """Go on from what `save` returned, in an environment made from the same task and number of worlds."""
-        own = self._own_tensors()
-        expected = {f"state/{name}": value for name, value in own.items()} | {"episode": self._episode}
-        for name, value in expected.items():
+        """Go on from what `save` returned, in an environment of the same task and number of worlds, whatever its seed."""
+        for name, value in self.save().items():
             if name not in saved or saved[name].shape != value.shape:
                 got = tuple(saved[name].shape) if name in saved else "nothing"
                 raise PaddockError(
@@ -160,9 +172,10 @@ class Environment:
                     f"'{name}' has {got}, wanted {tuple(value.shape)}. Load it into the task that saved it."
                 )
         self.sim.load({name.removeprefix("sim/"): value for name, value in saved.items() if name.startswith("sim/")})
-        for name, value in expected.items():
+        for name, value in self._own_tensors().items():
             value.copy_(saved[name])
         self._starts.forget()
+        self._begun = True
 
     def _rewind(self) -> None:
         """Make the next episode of every world its first."""
@@ -198,34 +211,39 @@ class Environment:
         wanted = (self.num_worlds, self.action_size)
         if action.shape != wanted:
             raise BadAction(f"the action has shape {tuple(action.shape)}; {self.task.name} takes {wanted}: (worlds, actuators).")
-        if not math.isfinite(action.sum()):
-            world, column = (~torch.isfinite(action)).nonzero()[0].tolist()
+        if not math.isfinite(action.sum()) and len(bad := (~torch.isfinite(action)).nonzero()):
+            world, column = bad[0].tolist()
             raise BadAction(
                 f"the action of world {world} is {action[world, column].item()} in column {column}, "
                 f"at step {int(self.state.age[world])} of episode {int(self._episode[world])}. Check the policy's output."
             )
         return action
 
-    def _check_finite(self, reward: Tensor, terms: dict[str, Tensor], obs: Obs) -> None:
-        """A sum is finite only if all its parts are, and costs one pass."""
-        if math.isfinite(reward.sum() + obs["policy"].sum()):
-            return
-        named = {f"reward term '{name}'": value for name, value in terms.items()}
-        named |= {f"observation '{name}'": value for name, value in self.task.observed(self.state).items()}
+    def _observed(self, state: State) -> Obs:
+        """The observations of a state, of all worlds or some. A sum is finite only if all its parts are, and costs one pass."""
+        obs = self.task.observations(state)
+        if not math.isfinite(sum(group.sum() for group in obs.values())):
+            named = {f"observation '{name}'": value for name, value in self.task.observed(state).items()}
+            named |= {f"privileged observation '{name}'": term(state) for name, term in self.task.privileged.items()}
+            raise self._not_finite(named, state)
+        return obs
+
+    def _not_finite(self, named: dict[str, Tensor], state: State) -> BadTerm:
         for name, value in named.items():
             bad = (~torch.isfinite(value)).nonzero()
             if len(bad):
-                world = int(bad[0, 0])
-                age = int(self.state.age[world])
-                raise BadTerm(f"{name} of task '{self.task.name}' is not finite in world {world} at step {age}.")
+                row = int(bad[0, 0])
+                world = int((self.state.key == state.key[row]).nonzero()[0])  # a key belongs to one world
+                return BadTerm(
+                    f"{name} of task '{self.task.name}' is not finite in world {world} at step {int(state.age[row])}. "
+                    "Look for a division by zero, or a root or logarithm of a negative number."
+                )
+        return BadTerm(f"the reward or an observation of task '{self.task.name}' is too large to add up.")
 
     def _empty_state(self) -> State:
         sim, n = self.sim, self.num_worlds
         layout = layout_of(sim.model, control_dt=self.task.control_dt, device=self.device)
         actions = torch.zeros(n, self.task.act.size(layout), device=self.device)
-        for disturbance in self._disturbances.values():
-            if disturbance.body not in layout.bodies:
-                raise PaddockError(f"task '{self.task.name}' pushes body '{disturbance.body}'; known: {', '.join(layout.bodies)}.")
         return State(
             layout=layout,
             qpos=sim.qpos,
@@ -243,6 +261,16 @@ class Environment:
             params={},
         )
 
+    def _pushes_by_body(self) -> dict[int, list[tuple[str, Disturbance]]]:
+        """The task's disturbances with their streams, by the body they act on: several may act on one."""
+        bodies = self.state.layout.bodies
+        pushes: dict[int, list[tuple[str, Disturbance]]] = {}
+        for name, disturbance in self.task.disturbances.items():
+            if disturbance.body not in bodies:
+                raise blame(self.task.name, "randomize", name, unknown("body", disturbance.body, bodies))
+            pushes.setdefault(bodies[disturbance.body], []).append((f"randomize/{name}", disturbance))
+        return pushes
+
     def _build_memory(self) -> None:
         """Allocate what the task remembers, shaped by what a first episode begins with."""
         self.state.params |= {name: value.clone() for name, value in self._starts.params.items()}
@@ -251,9 +279,10 @@ class Environment:
         self.state.memory |= {name: value.clone() for name, value in memory.items()}
 
     def _own_tensors(self) -> dict[str, Tensor]:
-        """What the sim does not save."""
+        """What the sim does not save; the seed is in its key."""
         flat = self.state.tensors()
-        return {name: value for name, value in flat.items() if name not in SIM_TENSORS and not name.startswith("fields/")}
+        own = {f"state/{n}": t for n, t in flat.items() if n not in SIM_TENSORS and not n.startswith("fields/")}
+        return own | {"episode": self._episode, "seed_key": self._seed_key}
 
 
 class _Exact:
@@ -269,6 +298,13 @@ class _Exact:
         if self._threads != 1:
             torch.set_num_threads(self._threads)
         torch.set_grad_enabled(self._gradients)
+
+
+def _integer(seed: int) -> int:
+    try:
+        return operator.index(seed)
+    except TypeError:
+        raise PaddockError(f"the seed is {seed!r}; give an integer, so that the run can be repeated.") from None
 
 
 def _substeps(task: Task, timestep: float) -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from traceback import extract_tb
 
 
 class PaddockError(Exception):
@@ -34,3 +35,12 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> UnknownName:
     hint = f" Did you mean '{near[0]}'?" if near else ""
     listed = ", ".join(names) if names else "none"
     return UnknownName(f"unknown {kind} '{name}'.{hint} Known: {listed}")
+
+
+def blame(task: str, group: str, name: str, error: Exception) -> BadTerm:
+    """The error of a term, said together with the term's name and, where it is not ours, with its place."""
+    term = f"{group} term '{name}'" if name else group
+    if isinstance(error, PaddockError):
+        return BadTerm(f"task '{task}', {term}: {error}")
+    frame = extract_tb(error.__traceback__)[-1]
+    return BadTerm(f"task '{task}', {term}: {type(error).__name__}: {error} ({frame.filename}, line {frame.lineno})")

@@ -107,17 +107,23 @@ class TaskCard:
 
 @dataclass(frozen=True, kw_only=True)
 class BenchRow:
-    """One contender in a comparison. The comparison's first row has ratio 1."""
+    """One contender in a comparison."""
 
-    what: str
-    """The task."""
     name: str
-    """What stepped it."""
+    """What stepped the worlds."""
     worlds: int
     env_steps_per_s: float
     physics_steps_per_s: float
     ratio: float
-    """Env steps per second against the first row, the median over rounds."""
+    """Env steps per second against the comparison's first row, the median over rounds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchComparison:
+    """What was measured in turns."""
+
+    task: str
+    rows: tuple[BenchRow, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,7 +138,7 @@ class BenchRun:
     rounds: int
     seconds_per_round: float
     kib_per_world: float
-    rows: tuple[BenchRow, ...]
+    comparisons: tuple[BenchComparison, ...]
 
 
 def to_json(message: object) -> str:

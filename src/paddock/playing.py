@@ -16,6 +16,7 @@ from paddock.env import Environment, make
 from paddock.errors import PaddockError, unknown
 from paddock.rendering import Camera, Mark, write_video
 from paddock.scoring import Rate, Score
+from paddock.tasks.sensing import heading
 from paddock.tasks.task import Task
 
 Agent = Callable[[Environment], Tensor]
@@ -186,9 +187,9 @@ def marks(env: Environment, world: int = 0) -> list[Mark]:
         x, y = state.memory["goal"][world].tolist()
         found.append(Mark(pos=(x, y, 0.005), rgba=GOAL_RGBA, radius=0.12))
     if "velocity" in state.command and env.task.robot.base is not None:
-        ahead, left, _ = state.command["velocity"][world].tolist()
-        x, y, z, qw, qx, qy, qz = state.qpos[world, :7].tolist()
-        cos, sin = 1 - 2 * (qy * qy + qz * qz), 2 * (qx * qy + qw * qz)
-        vector = (0.5 * (ahead * cos - left * sin), 0.5 * (ahead * sin + left * cos), 0.0)
+        ahead, left, _ = state.command["velocity"][world]
+        forward, sideways = heading(state)
+        x, y, z = state.sensor("base_pos")[world].tolist()
+        vector = (*(0.5 * (ahead * forward[world] + left * sideways[world])).tolist(), 0.0)
         found.append(Mark(pos=(x, y, z + 0.2), rgba=COMMAND_RGBA, radius=0.016, vector=vector))
     return found

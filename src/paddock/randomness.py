@@ -97,7 +97,7 @@ def _counters(key: Tensor, name: str, count: int, index: Tensor | int) -> Tensor
 
 @cache
 def _columns(count: int, device: torch.device) -> Tensor:
-    return torch.tensor([_signed(i * GOLDEN) for i in range(1, count + 1)], device=device)
+    return torch.tensor([_signed(i * GOLDEN) for i in range(1, count + 1)], dtype=torch.int64, device=device)
 
 
 @cache

@@ -197,14 +197,32 @@ def _caption(draw: ImageDraw.ImageDraw, text: str, corner: tuple[int, int]) -> N
     draw.text((corner[0] + 7, corner[1] + 2), text, INK, _font(14))
 
 
+def check_video(path: Path, seconds: float = 1.0) -> None:
+    """Refuse a video that could not be written, or would be empty."""
+    if path.suffix not in VIDEO_SUFFIXES:
+        raise PaddockError(f"a video cannot be written as '{path.name}'. Known endings: {', '.join(VIDEO_SUFFIXES)}")
+    if not seconds > 0:
+        raise PaddockError(f"a film of {seconds} s has no frames.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _partial(path).touch()
+        _partial(path).unlink()
+    except OSError as refusal:
+        raise PaddockError(f"{path} cannot be written: {refusal.strerror}. Choose a folder that you may write to.") from None
+    if path.is_dir():
+        raise PaddockError(f"{path} is a folder. Choose the name of a file.")
+
+
+def _partial(path: Path) -> Path:
+    return path.with_name(f".{path.stem}.partial{path.suffix}")
+
+
 def write_video(path: Path, frames: Iterable[np.ndarray], fps: float) -> None:
     """Frames (height, width, 3) as an .mp4 (H.264) or .gif: written beside, then renamed, so no half file stays."""
     import imageio.v2 as imageio
 
-    if path.suffix not in VIDEO_SUFFIXES:
-        raise PaddockError(f"a video cannot be written as '{path.name}'. Known endings: {', '.join(VIDEO_SUFFIXES)}")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.stem}.partial{path.suffix}")
+    check_video(path)
+    partial = _partial(path)
     try:
         if path.suffix == ".mp4":
             writer = imageio.get_writer(

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from paddock import randomness
 from paddock.contracts import Sim, State, Worlds
+from paddock.errors import BadTerm, blame
 from paddock.tasks.task import Task
 
 
@@ -67,11 +68,25 @@ class Starts:
         state = self._blank.of(worlds).replaced(key=key)
         params: dict[str, Tensor] = {}
         fields = {name: value.expand(state.num_worlds, *value.shape) for name, value in self._nominal.items()}
-        for name, randomizer in self._task.model_randomizers.items():
-            params[name] = randomizer.draw(state.scoped(f"randomize/{name}"))
-            fields |= randomizer.apply(params[name], fields, state.layout)
-        qpos, qvel = self._task.reset(state.replaced(params=params).scoped("reset"))
-        return params, fields, qpos, qvel
+        name = ""
+        try:
+            for name, randomizer in self._task.model_randomizers.items():
+                params[name] = randomizer.draw(state.scoped(f"randomize/{name}"))
+                fields |= randomizer.apply(params[name], fields, state.layout)
+        except Exception as error:  # a user's randomiser may raise anything
+            raise blame(self._task.name, "randomize", name, error) from error
+        return params, fields, *self._reset(state.replaced(params=params))
+
+    def _reset(self, state: State) -> tuple[Tensor, Tensor]:
+        try:
+            qpos, qvel = self._task.reset(state.scoped("reset"))
+        except Exception as error:  # a user's reset may raise anything
+            raise blame(self._task.name, "reset", "", error) from error
+        wanted = (state.num_worlds, state.layout.home_qpos.shape[0]), (state.num_worlds, state.layout.nv)
+        if (qpos.shape, qvel.shape) != wanted:
+            got = f"qpos {tuple(qpos.shape)} and qvel {tuple(qvel.shape)}"
+            raise blame(self._task.name, "reset", "", BadTerm(f"returned {got}, wanted {wanted[0]} and {wanted[1]}."))
+        return qpos, qvel
 
 
 def _blank(state: State) -> State:

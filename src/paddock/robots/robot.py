@@ -6,7 +6,7 @@ from pathlib import Path
 
 import mujoco
 
-from paddock.errors import BrokenModel, unknown
+from paddock.errors import BrokenModel, PaddockError, unknown
 
 Gains = tuple[float, float]
 """Stiffness [N m/rad or N/m] and damping [N m s/rad or N s/m] of a position servo."""
@@ -20,7 +20,7 @@ class Robot:
     xml: Path | str
     """A file, or the MJCF itself."""
     joints: tuple[str, ...]
-    """Actuated joints, in the order of actions. Each has an actuator of the same name."""
+    """What actions move: the names of the model's actuators in their order, each that of the joint it drives."""
     base: str | None = None
     """The body that floats, for a robot that is not bolted down."""
     feet: tuple[str, ...] = ()
@@ -33,11 +33,17 @@ class Robot:
     def spec(self) -> mujoco.MjSpec:
         """A fresh, editable copy of the model, its names checked."""
         spec = self._loaded.copy()
+        actuators = tuple(actuator.name for actuator in spec.actuators)
         for joint in self.joints:
             if spec.joint(joint) is None:
                 raise unknown(f"joint of robot {self.name}:", joint, [j.name for j in spec.joints])
-            if spec.actuator(joint) is None:
-                raise unknown(f"actuator of robot {self.name}:", joint, [a.name for a in spec.actuators])
+            if joint not in actuators:
+                raise unknown(f"actuator of robot {self.name}:", joint, actuators)
+        if self.joints != actuators:
+            raise PaddockError(
+                f"robot {self.name} names the joints {', '.join(self.joints) or 'none'}, but the actuators of its model are "
+                f"{', '.join(actuators) or 'none'}, in this order. Name all of them as the model has them."
+            )
         if self.base is not None and spec.body(self.base) is None:
             raise unknown(f"body of robot {self.name}:", self.base, [b.name for b in spec.bodies])
         return spec
@@ -45,9 +51,15 @@ class Robot:
     @cached_property
     def _loaded(self) -> mujoco.MjSpec:
         mujoco.set_mju_user_warning(lambda message: None)  # or the reader starts a log file in the working folder
+        if isinstance(self.xml, str) and not self.xml.lstrip().startswith("<"):
+            raise BrokenModel(f"robot '{self.name}' has xml={self.xml!r}, which is no MJCF. For a file, give Path({self.xml!r}).")
         try:
-            from_file = isinstance(self.xml, Path)
-            spec = mujoco.MjSpec.from_file(str(self.xml)) if from_file else mujoco.MjSpec.from_string(str(self.xml))
+            if isinstance(self.xml, Path):
+                spec = mujoco.MjSpec.from_file(str(self.xml))
+                # the saved text of a model lies nowhere, so what it refers to must be said in full
+                spec.meshdir, spec.texturedir = (str((self.xml.parent / d).resolve()) for d in (spec.meshdir, spec.texturedir))
+            else:
+                spec = mujoco.MjSpec.from_string(self.xml)
         except (ValueError, mujoco.FatalError) as refusal:
             where = self.xml if isinstance(self.xml, Path) else "its MJCF"
             raise BrokenModel(f"MuJoCo cannot read robot '{self.name}' from {where}:\n{str(refusal).strip()}") from None

@@ -16,7 +16,8 @@ from paddock.contracts import Worlds
 from paddock.errors import BrokenModel, PaddockError, unknown
 
 VEL, ACC, NONE = (int(s) for s in (mujoco.mjtStage.mjSTAGE_VEL, mujoco.mjtStage.mjSTAGE_ACC, mujoco.mjtStage.mjSTAGE_NONE))
-FATAL_WARNINGS = slice(int(mujoco.mjtWarning.mjWARN_BADQPOS), int(mujoco.mjtWarning.mjWARN_BADCTRL) + 1)
+# contacts or constraints left out for want of memory, positions, velocities or accelerations that are no numbers, bad controls
+FATAL_WARNINGS = slice(int(mujoco.mjtWarning.mjWARN_CONTACTFULL), int(mujoco.mjtWarning.mjWARN_BADCTRL) + 1)
 WRITABLE = ("qpos", "qvel", "act", "xfrc_applied", "qfrc_applied", "mocap_pos", "mocap_quat")
 
 
@@ -40,6 +41,8 @@ class CpuSim:
     ) -> None:
         if num_worlds < 1:
             raise PaddockError(f"num_worlds is {num_worlds}; a sim needs at least 1 world.")
+        if num_threads is not None and num_threads < 1:
+            raise PaddockError(f"num_threads is {num_threads}; leave it out for all usable cores, or give at least 1.")
         # The engine writes warnings to a log file in the working folder unless somebody listens; `failed` is how we do.
         mujoco.set_mju_user_warning(lambda message: None)
         self.model = model

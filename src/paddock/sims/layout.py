@@ -1,6 +1,7 @@
 """From a compiled model to a Layout: names to slices, resolved once."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -22,20 +23,20 @@ def layout_of(model: mujoco.MjModel, *, control_dt: float, device: torch.device)
     limited = model.actuator_ctrllimited[:, None].astype(bool)
     low, high = np.where(limited, model.actuator_ctrlrange, [-np.inf, np.inf]).T
     scaled_low, scaled_high = np.where(limited, model.actuator_ctrlrange, [-1.0, 1.0]).T
-    driven = model.actuator_trnid[:, 0]  # meaningful for joint transmissions, which is what robots here have
-    home_joint = [home[model.jnt_qposadr[j]] if j >= 0 else 0.0 for j in driven]
+    home_joint = [home[model.jnt_qposadr[j]] if j is not None else 0.0 for j in _driven_joints(model)]
 
     def constant(values: object) -> torch.Tensor:
         return torch.as_tensor(np.asarray(values), dtype=torch.float32, device=device)
 
     return Layout(
         sensors={name: slice(int(adr), int(adr + dim)) for name, adr, dim in sensors} | _groups(sensors),
-        qpos={j.name: slice(int(j.qposadr[0]), int(j.qposadr[0]) + QPOS_SIZE.get(int(j.type[0]), 1)) for j in joints},
-        qvel={j.name: slice(int(j.dofadr[0]), int(j.dofadr[0]) + QVEL_SIZE.get(int(j.type[0]), 1)) for j in joints},
+        qpos={_name(j): slice(int(j.qposadr[0]), int(j.qposadr[0]) + QPOS_SIZE.get(int(j.type[0]), 1)) for j in joints},
+        qvel={_name(j): slice(int(j.dofadr[0]), int(j.dofadr[0]) + QVEL_SIZE.get(int(j.type[0]), 1)) for j in joints},
         actuators={a.name: slice(i, i + 1) for i, a in enumerate(actuators)},
         bodies={model.body(i).name: i for i in range(model.nbody)},
         home_qpos=constant(home),
         home_joint=constant(home_joint),
+        home_sensordata=constant(_sensordata_at(model, home)),
         ctrl_low=constant(low),
         ctrl_high=constant(high),
         ctrl_middle=constant((scaled_high + scaled_low) / 2),
@@ -48,6 +49,24 @@ def layout_of(model: mujoco.MjModel, *, control_dt: float, device: torch.device)
 def _home_qpos(model: mujoco.MjModel) -> np.ndarray:
     keys = [model.key(i).name for i in range(model.nkey)]
     return model.key("home").qpos if "home" in keys else model.qpos0
+
+
+def _driven_joints(model: mujoco.MjModel) -> list[int | None]:
+    """The joint each actuator drives, or None where it drives something else."""
+    on_joint = (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT))
+    return [int(model.actuator_trnid[i, 0]) if model.actuator_trntype[i] in on_joint else None for i in range(model.nu)]
+
+
+def _sensordata_at(model: mujoco.MjModel, qpos: np.ndarray) -> np.ndarray:
+    data = mujoco.MjData(model)
+    data.qpos[:] = qpos
+    mujoco.mj_forward(model, data)
+    return data.sensordata
+
+
+def _name(joint: Any) -> str:
+    """Joints without a name still have a place: free joints of objects often lack one."""
+    return joint.name or f"joint {joint.id}"
 
 
 def _groups(sensors: Iterable[tuple[str, int, int]]) -> dict[str, slice]:

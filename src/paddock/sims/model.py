@@ -76,10 +76,12 @@ def _arena_bytes(model: mujoco.MjModel) -> int:
     data = mujoco.MjData(model)
     rng = np.random.default_rng(0)
     low, high = np.where(model.actuator_ctrllimited[:, None], model.actuator_ctrlrange, [-1.0, 1.0]).T
+    peak = 0
     for keyframe in range(-1, model.nkey):
         mujoco.mj_resetData(model, data) if keyframe < 0 else mujoco.mj_resetDataKeyframe(model, data, keyframe)
         data.qvel[:] = rng.normal(size=model.nv)
         for _ in range(PROBE_STEPS):
             data.ctrl[:] = rng.uniform(low, high)
             mujoco.mj_step(model, data)
-    return max(ARENA_MIN, ARENA_MARGIN * int(data.maxuse_arena))
+        peak = max(peak, int(data.maxuse_arena))  # a reset forgets it
+    return max(ARENA_MIN, ARENA_MARGIN * peak)

@@ -16,9 +16,13 @@ class JointTorque:
     """-1 and 1 are the ends of each actuator's control range; the robot's own actuators are kept."""
 
     def actuate(self, spec: mujoco.MjSpec, robot: Robot) -> None:
-        for actuator in spec.actuators:
-            if actuator.ctrlrange[0] >= actuator.ctrlrange[1]:
-                raise PaddockError(f"actuator '{actuator.name}' of {robot.name} has no ctrlrange, so JointTorque has no scale.")
+        model = spec.compile()
+        unlimited = [model.actuator(i).name for i in range(model.nu) if not model.actuator_ctrllimited[i]]
+        if unlimited:
+            raise PaddockError(
+                f"robot '{robot.name}': the actuators {', '.join(unlimited)} have no control range, so JointTorque has no scale. "
+                'Give them ctrlrange="low high" in the model.'
+            )
 
     def size(self, layout: Layout) -> int:
         return layout.ctrl_low.shape[0]
@@ -29,7 +33,10 @@ class JointTorque:
 
 @dataclass(frozen=True, kw_only=True)
 class JointPosition:
-    """Targets around the home pose, held by the engine's position servos with the robot's gains."""
+    """Targets around the home pose, held by the engine's position servos with the robot's gains.
+
+    A servo is as strong as the motor it replaces, and its target stays within the joint's range.
+    """
 
     scale: float = 0.5
     """Radians (metres, for a slide) that an action of 1 adds to home."""
@@ -38,11 +45,18 @@ class JointPosition:
         if robot.gains is None:
             raise PaddockError(f"robot '{robot.name}' has no gains, so JointPosition cannot hold a target. Give Robot(gains=...).")
         stiffness, damping = robot.gains
+        model = spec.compile()  # which turns degrees into radians and knows what is limited
         for name in robot.joints:
-            actuator = spec.actuator(name)
+            actuator, motor, joint = spec.actuator(name), model.actuator(name).id, model.joint(name).id
+            gear = abs(model.actuator_gear[motor, 0])
+            if model.actuator_ctrllimited[motor] and not model.actuator_forcelimited[motor]:
+                actuator.forcerange = model.actuator_ctrlrange[motor] * gear
+                actuator.forcelimited = mujoco.mjtLimited.mjLIMITED_TRUE
+            actuator.gear = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
             actuator.set_to_position(kp=stiffness, kv=damping)
-            actuator.ctrlrange = spec.joint(name).range
-            actuator.ctrllimited = mujoco.mjtLimited.mjLIMITED_TRUE
+            limited = bool(model.jnt_limited[joint])
+            actuator.ctrllimited = mujoco.mjtLimited.mjLIMITED_TRUE if limited else mujoco.mjtLimited.mjLIMITED_FALSE
+            actuator.ctrlrange = model.jnt_range[joint] if limited else [0.0, 0.0]
 
     def size(self, layout: Layout) -> int:
         return layout.ctrl_low.shape[0]

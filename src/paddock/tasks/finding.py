@@ -13,14 +13,15 @@ from paddock.tasks import ENTRY_POINTS, TASK_NAMES
 from paddock.tasks.task import Task
 
 
-def find_task(wanted: str | Task) -> Task:
+def find_task(wanted: str | Path | Task) -> Task:
     """The task named `wanted`: `quadruped-walk`, `my_task.py`, `my_task.py:LEAN`, or one that a package installed."""
     if isinstance(wanted, Task):
         return wanted
+    wanted = str(wanted)
     if wanted in TASK_NAMES:
         constant = wanted.replace("-", "_")
         return getattr(import_module(f"paddock.tasks.{constant}"), constant.upper())
-    path, _, constant = wanted.partition(":")
+    path, _, constant = (wanted, "", "") if wanted.endswith(".py") else wanted.rpartition(":")
     if path.endswith(".py"):
         return task_in_file(Path(path), constant)
     installed = installed_tasks()
@@ -51,12 +52,13 @@ def task_in_file(path: Path, constant: str = "") -> Task:
 
 
 def _module(path: Path) -> ModuleType:
-    """The file as a module, imported once and under a name of its own, so that dataclasses in it work."""
+    """The file as a module, under a name of its own so that dataclasses in it work, with its neighbours importable."""
     name = f"paddock_file_{path.absolute().as_posix().replace('/', '_').removesuffix('.py')}"
     spec = spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = module_from_spec(spec)
     sys.modules[name] = module
+    sys.path.insert(0, str(path.absolute().parent))
     try:
         spec.loader.exec_module(module)
     except Exception as error:  # whatever a user's file raises is about that file
@@ -64,6 +66,8 @@ def _module(path: Path) -> ModuleType:
         lines = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == str(path)]
         where = f"{path}, line {lines[-1]}," if lines else str(path)
         raise PaddockError(f"{where} cannot be imported: {type(error).__name__}: {error}") from error
+    finally:
+        sys.path.remove(str(path.absolute().parent))
     return module
 
 

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from paddock.tasks.sensing import GoalVector
+
 if TYPE_CHECKING:
     from paddock.contracts import State
 
@@ -156,12 +158,7 @@ class TrotToGoal:
 
     def velocity(self, state: State) -> Tensor:
         """Base velocity (n, 3) towards the goal, turning to face it."""
-        w, x, y, z = state.sensor("base_quat").unbind(-1)
-        forward = torch.stack((1 - 2 * (y * y + z * z), 2 * (x * y + w * z)), -1)
-        forward = forward / forward.square().sum(-1, keepdim=True).clamp(min=1e-6).sqrt()
-        to_goal = state.memory["goal"] - state.sensor("base_pos")[:, :2]
-        ahead = (to_goal * forward).sum(-1)
-        left = to_goal[:, 1] * forward[:, 0] - to_goal[:, 0] * forward[:, 1]
+        ahead, left, _ = GoalVector()(state).unbind(1)
         distance = (ahead * ahead + left * left).clamp(min=1e-6).sqrt()
         speed = (self.approach * distance).clamp(max=self.speed) / distance
         return torch.stack((speed * ahead, speed * left, self.turn * speed * left), -1)

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from paddock.contracts import State, Term
+from paddock.tasks.ranges import check_period, check_ranges
 from paddock.tasks.sensing import Remembered
 
 
@@ -24,12 +25,16 @@ class UniformCommand:
     high: tuple[float, ...]
     every_s: float
 
+    def __post_init__(self) -> None:
+        check_ranges(self, self.low, self.high)
+        check_period(self, self.every_s)
+
     def start(self, state: State) -> Tensor:
         return state.uniform(len(self.low), self.low, self.high)
 
     def next(self, state: State) -> Tensor:
         """What an operator sets meanwhile stays until the next draw."""
-        period = round(self.every_s / state.layout.control_dt)
+        period = max(1, round(self.every_s / state.layout.control_dt))
         drawn = state.uniform(len(self.low), self.low, self.high, index=state.age)
         return torch.where((state.age % period == 0)[:, None], drawn, own(state))
 
@@ -40,6 +45,9 @@ class GoalOnRing:
 
     near: float
     far: float
+
+    def __post_init__(self) -> None:
+        check_ranges(self, (0.0, self.near), (self.near, self.far))
 
     def start(self, state: State) -> Tensor:
         bearing, distance = state.uniform(2, (0.0, self.near), (2 * math.pi, self.far)).unbind(1)

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from paddock.contracts import Layout, State
 from paddock.errors import PaddockError, unknown
+from paddock.tasks.ranges import check_period, check_ranges
 
 
 @dataclass(frozen=True)
@@ -61,16 +62,21 @@ class Push:
     every_s: float
     duration_s: float = 0.2
 
+    def __post_init__(self) -> None:
+        check_ranges(self, self.newtons[:1], self.newtons[1:])
+        check_ranges(self, (0.0, 0.0), (self.newtons[0], self.duration_s))
+        check_period(self, self.every_s)
+
     def wrench(self, state: State) -> Tensor:
         """(n, 6). A function of the key and the age alone, so it needs no memory and repeats exactly."""
-        period = round(self.every_s / state.layout.control_dt)
+        period = max(1, round(self.every_s / state.layout.control_dt))
         length = round(self.duration_s / state.layout.control_dt)
         bearing, size = state.uniform(2, (0.0, self.newtons[0]), (2 * math.pi, self.newtons[1]), index=state.age // period).unbind(
             1
         )
         size = torch.where(state.age % period >= period - length, size, 0.0)
         force = torch.stack([size * bearing.cos(), size * bearing.sin()], dim=1)
-        return torch.cat([force, torch.zeros_like(state.sensordata[:, :1]).expand(-1, 4)], dim=1)
+        return torch.nn.functional.pad(force, (0, 4))
 
 
 def _scale(randomizer: Friction | Mass, state: State) -> Tensor:

@@ -7,6 +7,8 @@ import torch
 from torch import Tensor
 
 from paddock.contracts import State
+from paddock.errors import PaddockError, unknown
+from paddock.tasks.ranges import check_ranges
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,16 +22,25 @@ class NearHome:
     turn: bool = True
     """Whether a free base faces a random direction."""
 
+    def __post_init__(self) -> None:
+        if self.joint < 0 or self.vel < 0:
+            raise PaddockError(f"{self}: joint and vel are largest offsets, so neither can be negative.")
+
     def __call__(self, state: State) -> tuple[Tensor, Tensor]:
-        home, nv = state.layout.home_qpos, state.layout.nv
-        nq = home.shape[0]
-        free = [span for span in state.layout.qpos.values() if span.stop - span.start == 7]
+        layout = state.layout
+        nq = layout.home_qpos.shape[0]
+        free = [span for span in layout.qpos.values() if span.stop - span.start == 7]
+        # a quaternion is not a number to be nudged: free joints are turned below, ball joints stay at home
+        nudged = [0.0] * nq
+        for span in layout.qpos.values():
+            if span.stop - span.start == 1:
+                nudged[span.start] = self.joint
         # one draw for everything: its columns are as independent as several draws would be
-        reach = (self.joint,) * nq + (self.vel,) * nv + (math.pi if self.turn else 0.0,) * len(free)
+        reach = (*nudged, *(self.vel,) * layout.nv, *(math.pi if self.turn else 0.0,) * len(free))
         drawn = state.uniform(len(reach), tuple(-r for r in reach), reach)
-        qpos, qvel, turns = home + drawn[:, :nq], drawn[:, nq : nq + nv], drawn[:, nq + nv :]
+        qpos, qvel, turns = layout.home_qpos + drawn[:, :nq], drawn[:, nq : nq + layout.nv], drawn[:, nq + layout.nv :]
         for span, yaw in zip(free, turns.unbind(1), strict=True):
-            pose = turned(home[span].expand(state.num_worlds, 7), yaw)
+            pose = turned(layout.home_qpos[span].expand(state.num_worlds, 7), yaw)
             qpos = torch.cat([qpos[:, : span.start], pose, qpos[:, span.stop :]], dim=1)
         return qpos, qvel
 
@@ -41,8 +52,18 @@ class Uniform:
     joints: dict[str, tuple[float, float]]
     vel: float = 0.0
 
+    def __post_init__(self) -> None:
+        if not self.joints:
+            raise PaddockError("Uniform names no joint to draw. NearHome(joint=0, vel=0) begins at home.")
+        check_ranges(self, *zip(*self.joints.values(), strict=True))
+
     def __call__(self, state: State) -> tuple[Tensor, Tensor]:
         layout = state.layout
+        for name in self.joints:
+            if name not in layout.qpos:
+                raise unknown("joint", name, layout.qpos)
+            if layout.qpos[name].stop - layout.qpos[name].start != 1:
+                raise PaddockError(f"joint '{name}' has more than one coordinate; Uniform draws hinges and slides.")
         drawn = state.uniform(len(self.joints), *zip(*self.joints.values(), strict=True))
         parts = list(layout.home_qpos.expand(state.num_worlds, -1).unbind(1))
         for name, value in zip(self.joints, drawn.unbind(1), strict=True):

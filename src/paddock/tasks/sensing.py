@@ -75,8 +75,8 @@ def joint_pos(state: State) -> Tensor:
 
 
 def joint_offset(state: State) -> Tensor:
-    """Actuated joints' positions relative to home; (n, nu)."""
-    return state.sensor("joint_pos") - state.layout.home_joint
+    """Joint positions relative to home; (n, k)."""
+    return state.sensor("joint_pos") - state.layout.home_sensordata[state.layout.sensors["joint_pos"]]
 
 
 def joint_vel(state: State) -> Tensor:

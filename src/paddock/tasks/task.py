@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, Protocol, runtime_checkable
@@ -13,7 +12,7 @@ import torch
 from torch import Tensor
 
 from paddock.contracts import Layout, Memory, Obs, State, Term
-from paddock.errors import BadTerm, PaddockError
+from paddock.errors import blame
 from paddock.robots import Robot
 from paddock.tasks.memories import History
 from paddock.tasks.scenes import flat_floor
@@ -132,9 +131,6 @@ class Task:
     @cached_property
     def memories(self) -> dict[str, Memory]:
         """The task's own memory, then that of its observations."""
-        for name in self.history:
-            if name not in self.observe:
-                raise BadTerm(f"task '{self.name}': history of '{name}', which is not in observe: {', '.join(self.observe)}.")
         stacked = {f"history/{name}": History(term=self.observe[name], steps=k) for name, k in self.history.items()}
         return {**self.memory, **stacked}
 
@@ -182,52 +178,17 @@ class Task:
             for name, term in self.observe.items()
         }
 
-    def check(self, state: State) -> None:
-        """Evaluate every term once, and say which one is wrong: at construction, not in hour three."""
-        if not self.observe or not self.reward:
-            raise BadTerm(f"task '{self.name}' needs at least one term in observe and one in reward.")
-        n = state.num_worlds
-        for group, terms in (("observe", self.observe), ("privileged", self.privileged)):
-            for name, term in terms.items():
-                with self._named(group, name):
-                    value = term(state)
-                    _expect(
-                        value.ndim in (1, 2) and value.shape[0] == n and value.is_floating_point(), value, "(n,) or (n, k) float"
-                    )
-        for name, (_, term) in self.reward.items():
-            with self._named("reward", name):
-                value = term(state)
-                _expect(value.shape == (n,) and value.is_floating_point(), value, "(n,) float")
-        conditions = dict(self.done) | ({"success": self.success} if self.success else {})
-        for name, term in conditions.items():
-            with self._named("done" if name in self.done else "success", name):
-                value = term(state)
-                _expect(value.shape == (n,) and value.dtype == torch.bool, value, "(n,) bool")
-        with self._named("act", type(self.act).__name__):
-            _expect((value := self.act(state)).shape == state.ctrl.shape, value, f"(n, {state.ctrl.shape[1]})")
-
     def _remember(self, state: State, verb: Callable[[Memory], Term]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         now = state.replaced(command=dict(state.command), memory=dict(state.memory))
-        for name, memory in self.command.items():
-            now.command[name] = verb(memory)(now.scoped(f"command/{name}"))
-        for name, memory in self.memories.items():
-            now.memory[name] = verb(memory)(now.scoped(f"memory/{name}"))
+        for group, memories, values in (("command", self.command, now.command), ("memory", self.memories, now.memory)):
+            for name, memory in memories.items():
+                try:
+                    values[name] = verb(memory)(now.scoped(f"{group}/{name}"))
+                except Exception as error:  # a user's memory may raise anything
+                    raise blame(self.name, group, name, error) from error
         return now.command, now.memory
-
-    @contextmanager
-    def _named(self, group: str, name: str) -> Iterator[None]:
-        """Whatever goes wrong inside is said together with the term's name."""
-        try:
-            yield
-        except (PaddockError, KeyError, IndexError, RuntimeError) as error:
-            raise BadTerm(f"task '{self.name}', {group} term '{name}': {error}") from error
 
 
 def columns(value: Tensor) -> Tensor:
     """(n,) as (n, 1); (n, k) as it is."""
     return value if value.ndim == 2 else value[:, None]
-
-
-def _expect(good: bool, value: Tensor, wanted: str) -> None:
-    if not good:
-        raise BadTerm(f"returned shape {tuple(value.shape)} {value.dtype}, wanted {wanted}.")
