@@ -37,6 +37,11 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> UnknownName:
     return UnknownName(f"unknown {kind} '{name}'.{hint} Known: {listed}")
 
 
+def broken_model(what: object, refusal: Exception) -> BrokenModel:
+    """MuJoCo's own words about a model, and what to do."""
+    return BrokenModel(f"MuJoCo cannot compile {what}: {str(refusal).strip()}\nFix the model and try again.")
+
+
 def blame(task: str, group: str, name: str, error: Exception) -> BadTerm:
     """The error of a term, said together with the term's name and, where it is not ours, with its place."""
     term = f"{group} term '{name}'" if name else group

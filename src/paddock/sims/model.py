@@ -7,7 +7,7 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
-from paddock.errors import BrokenModel
+from paddock.errors import broken_model
 
 ARENA_MIN = 256 * 1024
 ARENA_MARGIN = 8  # the worst pile-up seen later has been well under this times the measured peak
@@ -27,7 +27,7 @@ def model_text(spec: mujoco.MjSpec, *, visuals: bool) -> str:
         spec.memory = _arena_bytes(mujoco.MjModel.from_xml_string(spec.to_xml()))
         return spec.to_xml()
     except (ValueError, mujoco.FatalError) as refusal:
-        raise broken(spec.modelname, refusal) from None
+        raise broken_model(f"model '{spec.modelname}'", refusal) from None
 
 
 def compile_text(text: str) -> mujoco.MjModel:
@@ -35,12 +35,7 @@ def compile_text(text: str) -> mujoco.MjModel:
     try:
         return mujoco.MjModel.from_xml_string(text)
     except (ValueError, mujoco.FatalError) as refusal:
-        raise broken("the saved model text", refusal) from None
-
-
-def broken(what: str, refusal: Exception) -> BrokenModel:
-    """MuJoCo's own words, and where to look."""
-    return BrokenModel(f"MuJoCo cannot compile '{what}': {str(refusal).strip()}\nFix the model and try again.")
+        raise broken_model("the saved model text", refusal) from None
 
 
 @cache

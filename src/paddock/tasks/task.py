@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from paddock.contracts import Layout, Memory, Obs, State, Term
-from paddock.errors import blame
+from paddock.errors import blame, broken_model
 from paddock.robots import Robot
 from paddock.tasks.memories import History
 from paddock.tasks.scenes import flat_floor
@@ -121,7 +121,10 @@ class Task:
     def spec(self) -> mujoco.MjSpec:
         """The scene with the robot in it, its actuators fitted to the task's actions."""
         spec = self.scene(self.robot)
-        self.act.actuate(spec, self.robot)
+        try:
+            self.act.actuate(spec, self.robot)
+        except (ValueError, mujoco.FatalError) as refusal:
+            raise broken_model(f"robot '{self.robot.name}'", refusal) from None
         return spec
 
     @property
