@@ -60,7 +60,7 @@ POLE = """
 
 
 def compiled(xml: str) -> mujoco.MjModel:
-    return compile_text(model_text(mujoco.MjSpec.from_string(xml), visuals=False))
+    return compile_text(model_text(mujoco.MjSpec.from_string(xml), lean=True))
 
 
 def boxes(num_worlds: int, **options: Any) -> CpuSim:

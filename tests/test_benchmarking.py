@@ -18,7 +18,7 @@ def test_every_contender_steps() -> None:
     assert pool is not None
     rows = benchmarking.compare(
         "gym-ant",
-        [raw_batch(env, visuals=True), ours, pool, gymnasium_async_ant(2), gymnasium_ant()],
+        [raw_batch(env, lean=False), ours, pool, gymnasium_async_ant(2), gymnasium_ant()],
         TINY,
     ).rows
     assert [row.worlds for row in rows] == [4, 4, 4, 2, 1]
@@ -30,7 +30,7 @@ def test_every_contender_steps() -> None:
 
 def test_raw_physics_starts_where_the_environment_is() -> None:
     env, ours = paddock_env("quadruped-walk", 2)
-    raw = raw_batch(env, visuals=False)
+    raw = raw_batch(env, lean=True)
     before = env.sim.save()["rows"]
     raw.prepare()
     raw.run(3)

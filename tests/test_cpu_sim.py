@@ -199,23 +199,30 @@ def test_the_arena_is_sized_by_use() -> None:
 @pytest.mark.parametrize("name", TASK_NAMES)
 def test_the_saved_text_compiles_to_the_same_model(name: str) -> None:
     spec = find_task(name).spec()
-    direct, saved = spec.compile(), compile_text(model_text(spec, visuals=True))
+    direct, saved = spec.compile(), compile_text(model_text(spec, lean=False))
     fields = [field for field in dir(direct) if isinstance(getattr(direct, field), np.ndarray) and not field.startswith("_")]
     for field in fields:
         np.testing.assert_array_equal(getattr(direct, field), getattr(saved, field), err_msg=field)
 
 
-@pytest.mark.parametrize("name", ["cartpole-swingup", "quadruped-walk"])
-def test_leaving_out_visuals_changes_no_bit(name: str) -> None:
+@pytest.mark.parametrize("name", TASK_NAMES)
+def test_a_lean_model_moves_the_same_to_the_last_bit(name: str) -> None:
     task = find_task(name)
-    lean, whole = (CpuSim(compile_text(model_text(task.spec(), visuals=v)), 4) for v in (False, True))
-    assert lean.model.ngeom < whole.model.ngeom
+    lean, whole = (CpuSim(compile_text(model_text(task.spec(), lean=v)), 8) for v in (True, False))
+    if not name.startswith("gym-"):
+        assert lean.model.ngeom < whole.model.ngeom
+    assert lean.model.opt.disableflags != whole.model.opt.disableflags
     rng = torch.Generator().manual_seed(0)
-    for _ in range(100):
-        ctrl = torch.rand(4, lean.model.nu, generator=rng) * 4 - 2
+    for _ in range(200):
+        ctrl = torch.rand(8, lean.model.nu, generator=rng) * 4 - 2
         lean.step(ctrl, 4)
         whole.step(ctrl, 4)
     assert torch.equal(lean.save()["rows"], whole.save()["rows"])
+
+
+def test_islands_are_kept_where_there_could_be_several() -> None:
+    assert compiled(BOXES).ntree == 2
+    assert not compiled(BOXES).opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_ISLAND)
 
 
 def test_meshes_beside_the_file_are_found(tmp_path: Path) -> None:
@@ -226,7 +233,7 @@ def test_meshes_beside_the_file_are_found(tmp_path: Path) -> None:
         '<mujoco><compiler meshdir="parts"/><asset><mesh name="wedge" file="wedge.obj"/></asset><worldbody>'
         '<body><freejoint name="root"/><geom type="mesh" mesh="wedge"/></body></worldbody></mujoco>'
     )
-    model = compile_text(model_text(Robot(name="wedge", xml=file, joints=()).spec(), visuals=False))
+    model = compile_text(model_text(Robot(name="wedge", xml=file, joints=()).spec(), lean=True))
     assert model.nmesh == 1 and model.body_mass[1] == pytest.approx(1000 / 6, rel=1e-3)
 
 
@@ -253,7 +260,7 @@ def test_a_broken_model_is_refused_in_mujocos_words() -> None:
         compile_text("<mujoco><worldbody><body><joint/></body></worldbody></mujoco>")
     spec = mujoco.MjSpec.from_string('<mujoco><worldbody><body name="b"><freejoint/></body></worldbody></mujoco>')
     with pytest.raises(BrokenModel, match="mass and inertia"):
-        model_text(spec, visuals=True)
+        model_text(spec, lean=False)
 
 
 def test_it_is_a_sim() -> None:

@@ -49,7 +49,7 @@ def run(*, quick: bool = False, out: Path | None = None) -> BenchRun:
     with progress("comparisons", len(effort.sizes) + 2) as advance:
         for worlds in effort.sizes:
             env, ours = paddock_env(WALK, worlds)
-            comparisons.append(compare(WALK, [raw_batch(env, visuals=True), raw_batch(env, visuals=False), ours], effort))
+            comparisons.append(compare(WALK, [raw_batch(env, lean=False), raw_batch(env, lean=True), ours], effort))
             advance(1)
         comparisons.append(compare(ANT, _ants(effort.ants), effort))
         advance(1)
@@ -145,7 +145,7 @@ def _ants(worlds: int) -> list[Contender]:
     rival = envpool_ant(worlds, cores)
     if rival is None:
         print("EnvPool is left out: pip install 'paddock[bench]'")
-    known = [raw_batch(env, visuals=True), ours] + ([rival] if rival else [])
+    known = [raw_batch(env, lean=False), raw_batch(env, lean=True), ours] + ([rival] if rival else [])
     return [*known, gymnasium_async_ant(cores), gymnasium_async_ant(4 * cores)]
 
 

@@ -53,14 +53,14 @@ def random_actions(env: Environment) -> torch.Tensor:
     return torch.rand(DIFFERENT, env.num_worlds, env.action_size, generator=torch.Generator().manual_seed(0)) * 2 - 1
 
 
-def raw_batch(env: Environment, *, visuals: bool) -> Contender:
+def raw_batch(env: Environment, *, lean: bool) -> Contender:
     """Bare `mujoco.batch` stepping of the same model under the same controls, from the very states the environment is in.
 
-    Otherwise its robots would soon lie on the floor, which is other physics than walking and falling. With visuals it is
-    the model as it is written; without, as the environment's sim steps it.
+    Otherwise its robots would soon lie on the floor, which is other physics than walking and falling. The model is as it is
+    written, or lean, as the environment's sim compiles it.
     """
     assert isinstance(env.sim, CpuSim)
-    sim, model = env.sim, env.visual_model if visuals else env.model
+    sim, model = env.sim, env.model if lean else env.visual_model
     batch = Batch(model, env.num_worlds, sim.num_threads, persistent=True)
     controls = np.stack([env.task.act(env.state.replaced(action=action)).double().numpy() for action in random_actions(env)])
 
@@ -73,17 +73,25 @@ def raw_batch(env: Environment, *, visuals: bool) -> Contender:
             batch.ctrl[:] = controls[step % DIFFERENT]
             batch.step(nstep=env.substeps)
 
-    name = f"mujoco.batch {mujoco.__version__}" + ("" if visuals else ", no visuals")
+    name = f"mujoco.batch {mujoco.__version__}" + (", lean model" if lean else "")
     return Contender(name=name, worlds=env.num_worlds, substeps=env.substeps, run=run, prepare=prepare)
 
 
 def envpool_ant(worlds: int, threads: int) -> Contender | None:
-    """EnvPool's Ant-v5 without contact costs, or None where EnvPool is not installed."""
+    """EnvPool's Ant-v5 without contact forces, or None where EnvPool is not installed."""
     if find_spec("envpool") is None:
         return None
     import envpool
 
-    env = envpool.make("Ant-v5", env_type="gymnasium", num_envs=worlds, num_threads=threads, contact_cost_weight=0.0, seed=0)
+    env = envpool.make(
+        "Ant-v5",
+        env_type="gymnasium",
+        num_envs=worlds,
+        num_threads=threads,
+        use_contact_force=False,
+        contact_cost_weight=0.0,
+        seed=0,
+    )
     env.reset()
     actions = np.random.default_rng(0).uniform(-1, 1, (DIFFERENT, worlds, 8))
 

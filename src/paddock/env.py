@@ -58,7 +58,7 @@ class Environment:
         self.task = task
         self.seed = _integer(seed)
         self.num_worlds = num_worlds
-        self.model_text = model_text(task.spec(), visuals=False)
+        self.model_text = model_text(task.spec(), lean=True)
         model = compile_text(self.model_text)
         self.substeps = _substeps(task, model.opt.timestep)
         self.sim = make_sim(sim, model, num_worlds, num_threads=num_threads, stage=task.stage, fields=task.fields)
@@ -83,13 +83,13 @@ class Environment:
 
     @property
     def model(self) -> mujoco.MjModel:
-        """The model the sim steps, without what is only there to be looked at."""
+        """The model the sim steps: lean, without what is only there to be looked at."""
         return self.sim.model
 
     @cached_property
     def visual_model(self) -> mujoco.MjModel:
         """The whole model, for pictures: it takes the same qpos."""
-        return compile_text(model_text(self.task.spec(), visuals=True))
+        return compile_text(model_text(self.task.spec(), lean=False))
 
     @property
     def action_size(self) -> int:
