@@ -15,7 +15,7 @@ check: .venv/installed-dev      ## style and types
 	$(BIN)/ruff format --check
 	$(BIN)/pyright
 
-bench: .venv/installed-dev      ## steps per second against other systems, about five minutes
+bench: .venv/installed-dev      ## steps per second against other systems, about six minutes
 	$(BIN)/paddock bench --out bench/results/cpu.json
 
 clean:

@@ -57,7 +57,7 @@ def page(bench: BenchRun) -> str:
         "## quadruped-walk: from 1 to 4,096 worlds",
         "`mujoco.batch` steps the model and does nothing else: no observation, no reward, no reset. Its worlds start every "
         "20 control steps from the states that the environment is in, under the same controls. Paddock's sim compiles a "
-        "lean model: without the geoms that are only there to be looked at and, where one kinematic tree makes it needless, without "
+        "lean model: without the geoms that are only there to be looked at and, where there is one kinematic tree, without "
         "the search for islands of constraints. That changes no bit of the motion, which a test compares. The first row steps the "
         f"model as it is written, the second the lean one. One more world takes {bench.kib_per_world:,.0f} KiB.",
         *(table(rows) for rows in walks),

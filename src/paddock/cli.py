@@ -115,7 +115,7 @@ def bench(*, quick: bool = False, out: Annotated[Path | None, tyro.conf.arg(meta
         paddock bench --out bench.json
 
     Args:
-        quick: A minute instead of ten: fewer sizes, shorter runs.
+        quick: Half a minute instead of six: fewer sizes, shorter runs.
         out: Also write the rows as JSON.
     """
     from paddock import benchmarking
