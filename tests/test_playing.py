@@ -11,7 +11,7 @@ from paddock import terms as t
 from paddock.contracts import State
 from paddock.env import make
 from paddock.errors import PaddockError
-from paddock.playing import marks, play
+from paddock.playing import marks, play, view
 from paddock.scoring import Rate
 from paddock.tasks.finding import find_task
 
@@ -116,3 +116,10 @@ def test_marks_show_the_goal_and_the_command() -> None:
     assert arrow.vector is not None
     length = env.state.command["velocity"][0, :2].norm().item() * 0.5
     assert math.hypot(*arrow.vector) == pytest.approx(length, rel=0.01)
+
+
+def test_a_window_needs_a_display(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DISPLAY", raising=False)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    with pytest.raises(PaddockError, match="Film it instead"):
+        view("cartpole-balance", agent="zero")

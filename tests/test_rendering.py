@@ -13,7 +13,9 @@ from PIL import Image, ImageSequence
 
 from paddock.cli import main
 from paddock.errors import PaddockError
-from paddock.rendering import Camera, Mark, Strip, contact_sheet, write_video
+from paddock.rendering import Camera, Mark
+from paddock.sheets import Strip, contact_sheet
+from paddock.videos import write_video
 
 BALL = """<mujoco>
   <visual><headlight ambient="1 1 1" diffuse="0 0 0" specular="0 0 0"/></visual>

@@ -89,8 +89,8 @@ def play(
     """
     from paddock import playing, scoring
     from paddock.gl_choice import has_display
-    from paddock.rendering import check_video
     from paddock.terminal import progress
+    from paddock.videos import check_video
 
     if render is not None:
         check_video(render, seconds)  # before the episodes are played, not after

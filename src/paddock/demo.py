@@ -10,8 +10,9 @@ import numpy as np
 
 from paddock.env import make
 from paddock.playing import agents_of, camera_of, find_agent, marks, play, pose
-from paddock.rendering import Camera, Strip, contact_sheet
+from paddock.rendering import Camera
 from paddock.scoring import show_all
+from paddock.sheets import Strip, contact_sheet
 from paddock.tasks import TASK_NAMES
 from paddock.tasks.finding import find_task
 from paddock.terminal import plain_table, progress, screen

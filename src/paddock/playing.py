@@ -14,10 +14,12 @@ from torch import Tensor
 from paddock.contracts import Step
 from paddock.env import Environment, make
 from paddock.errors import PaddockError, unknown
-from paddock.rendering import Camera, Mark, write_video
+from paddock.gl_choice import has_display
+from paddock.rendering import Camera, Mark
 from paddock.scoring import Rate, Score
 from paddock.tasks.sensing import heading
 from paddock.tasks.task import Task
+from paddock.videos import write_video
 
 Agent = Callable[[Environment], Tensor]
 """What to do next in every world; (n, na)."""
@@ -152,6 +154,8 @@ def view(task: str | Task, *, agent: str, seed: int = 0) -> None:
     import mujoco
     import mujoco.viewer
 
+    if not has_display():
+        raise PaddockError("no display, so no window can open. Film it instead: --render out.mp4")
     env = make(task, seed=seed)
     act = find_agent(agent, env.task)
     data = mujoco.MjData(env.visual_model)

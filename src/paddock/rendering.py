@@ -1,14 +1,13 @@
-"""From states to pictures: one frame, a sheet of frames, a video."""
+"""From a state to a picture of it."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import mujoco
 import numpy as np
@@ -16,10 +15,6 @@ import numpy as np
 from paddock.errors import PaddockError, unknown
 from paddock.gl_choice import best_gl
 
-if TYPE_CHECKING:
-    from PIL import Image, ImageDraw, ImageFont
-
-VIDEO_SUFFIXES = (".mp4", ".gif")
 MAX_GEOMS = 10_000
 
 
@@ -135,106 +130,3 @@ def _draw(scene: mujoco.MjvScene, mark: Mark) -> None:
         arrow = mujoco.mjtGeom.mjGEOM_ARROW
         mujoco.mjv_initGeom(geom, arrow, np.ones(3), pos, np.eye(3).flatten(), rgba)
         mujoco.mjv_connector(geom, arrow, mark.radius, pos, pos + np.array(mark.vector))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Strip:
-    """One row of a contact sheet: frames of one size, each with a caption."""
-
-    title: str
-    subtitle: str
-    frames: Sequence[np.ndarray]
-    captions: Sequence[str]
-
-
-PAPER, INK, SOFT = (250, 249, 246), (28, 30, 34), (110, 114, 122)
-MARGIN, GAP, CORNER = 36, 10, 10
-
-
-def contact_sheet(strips: Sequence[Strip], *, title: str, subtitle: str = "", tile_width: int = 300) -> Image.Image:
-    """Strips under each other on one page, under a title."""
-    from PIL import Image, ImageDraw
-
-    height, width = strips[0].frames[0].shape[:2]
-    tile = (tile_width, round(tile_width * height / width))
-    columns = max(len(strip.frames) for strip in strips)
-    head, label = 92, 40
-    row = label + tile[1] + 22
-    page = Image.new("RGB", (2 * MARGIN + columns * (tile[0] + GAP) - GAP, MARGIN + head + len(strips) * row), PAPER)
-    draw = ImageDraw.Draw(page)
-    draw.text((MARGIN, MARGIN - 6), title, INK, _font(38))
-    draw.text((MARGIN, MARGIN + 42), subtitle, SOFT, _font(18))
-    for i, strip in enumerate(strips):
-        top = MARGIN + head + i * row
-        draw.text((MARGIN, top), strip.title, INK, _font(22))
-        draw.text((MARGIN + draw.textlength(strip.title, _font(22)) + 14, top + 4), strip.subtitle, SOFT, _font(17))
-        for j, (frame, caption) in enumerate(zip(strip.frames, strip.captions, strict=True)):
-            corner = (MARGIN + j * (tile[0] + GAP), top + label - 6)
-            picture = Image.fromarray(frame).resize(tile, Image.Resampling.LANCZOS)
-            page.paste(picture, corner, _rounded(tile))
-            _caption(draw, caption, (corner[0] + 8, corner[1] + tile[1] - 30))
-    return page
-
-
-def _font(size: int) -> ImageFont.ImageFont | ImageFont.FreeTypeFont:
-    from PIL import ImageFont
-
-    return ImageFont.load_default(size=size)
-
-
-def _rounded(size: tuple[int, int]) -> Image.Image:
-    """A mask with round corners, drawn large and shrunk so that they are smooth."""
-    from PIL import Image, ImageDraw
-
-    mask = Image.new("L", (size[0] * 4, size[1] * 4), 0)
-    ImageDraw.Draw(mask).rounded_rectangle((0, 0, size[0] * 4 - 1, size[1] * 4 - 1), CORNER * 4, fill=255)
-    return mask.resize(size, Image.Resampling.LANCZOS)
-
-
-def _caption(draw: ImageDraw.ImageDraw, text: str, corner: tuple[int, int]) -> None:
-    width = draw.textlength(text, _font(14))
-    draw.rounded_rectangle((*corner, corner[0] + width + 14, corner[1] + 22), 6, fill=PAPER)
-    draw.text((corner[0] + 7, corner[1] + 2), text, INK, _font(14))
-
-
-def check_video(path: Path, seconds: float = 1.0) -> None:
-    """Refuse a video that could not be written, or would be empty."""
-    if path.suffix not in VIDEO_SUFFIXES:
-        raise PaddockError(f"a video cannot be written as '{path.name}'. Known endings: {', '.join(VIDEO_SUFFIXES)}")
-    if not seconds > 0:
-        raise PaddockError(f"a film of {seconds} s has no frames.")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _partial(path).touch()
-        _partial(path).unlink()
-    except OSError as refusal:
-        raise PaddockError(f"{path} cannot be written: {refusal.strerror}. Choose a folder that you may write to.") from None
-    if path.is_dir():
-        raise PaddockError(f"{path} is a folder. Choose the name of a file.")
-
-
-def _partial(path: Path) -> Path:
-    return path.with_name(f".{path.stem}.partial{path.suffix}")
-
-
-def write_video(path: Path, frames: Iterable[np.ndarray], fps: float) -> None:
-    """Frames (height, width, 3) as an .mp4 (H.264) or .gif: written beside, then renamed, so no half file stays."""
-    import imageio.v2 as imageio
-
-    check_video(path)
-    partial = _partial(path)
-    try:
-        if path.suffix == ".mp4":
-            writer = imageio.get_writer(
-                partial, format="FFMPEG", fps=fps, codec="libx264", pixelformat="yuv420p", quality=8, macro_block_size=2
-            )
-        else:
-            writer = imageio.get_writer(partial, format="GIF", duration=1000 / fps, loop=0)
-        try:
-            for frame in frames:
-                writer.append_data(frame)
-        finally:
-            writer.close()  # which leaving its `with` by an exception would not do
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
