@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import mujoco
 import numpy as np
 import torch
 from torch import Tensor
@@ -151,7 +152,6 @@ def record(
 
 def view(task: str | Task, *, agent: str, seed: int = 0) -> None:
     """A window on the first world, in real time, until it is closed."""
-    import mujoco
     import mujoco.viewer
 
     if not has_display():
@@ -160,7 +160,8 @@ def view(task: str | Task, *, agent: str, seed: int = 0) -> None:
     act = find_agent(agent, env.task)
     data = mujoco.MjData(env.visual_model)
     env.reset()
-    with mujoco.viewer.launch_passive(env.visual_model, data) as window:
+    with mujoco.viewer.launch_passive(env.visual_model, data, show_left_ui=False, show_right_ui=False) as window:
+        _aim(window.cam, env)
         due = time.perf_counter()
         while window.is_running():
             data.qpos[:], data.qvel[:] = pose(env)
@@ -169,6 +170,18 @@ def view(task: str | Task, *, agent: str, seed: int = 0) -> None:
             env.step(act(env))
             due = max(due + env.task.control_dt, time.perf_counter() - env.task.control_dt)  # late frames are not caught up
             time.sleep(max(0.0, due - time.perf_counter()))
+
+
+def _aim(camera: mujoco.MjvCamera, env: Environment) -> None:
+    """Follow a robot that walks, and look at another as its own camera does; the mouse still turns the view."""
+    base, own = env.task.robot.base, camera_of(env)
+    if base is not None:
+        camera.type = mujoco.mjtCamera.mjCAMERA_TRACKING
+        camera.trackbodyid = env.visual_model.body(base).id
+        camera.distance, camera.azimuth, camera.elevation = 1.8, 130.0, -20.0
+    elif own is not None:
+        camera.type = mujoco.mjtCamera.mjCAMERA_FIXED
+        camera.fixedcamid = env.visual_model.camera(own).id
 
 
 def pose(env: Environment, world: int = 0) -> tuple[np.ndarray, np.ndarray]:
