@@ -244,9 +244,9 @@ class Memory(Protocol):
         ...
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Step:
-    """What an environment returns; the tensors are the caller's to keep."""
+    """What an environment returns; the tensors are the caller's to keep. Where no episode ended, obs is final_obs."""
 
     obs: Obs
     """What to act on next. Where an episode just ended, the first observation of the next one."""

@@ -112,7 +112,17 @@ class Environment:
             return torch.zeros(self.num_worlds, device=self.device)
 
         terms, ends = {name: nothing() for name in self.task.reward}, {name: no() for name in self.task.done}
-        return Step(obs, nothing(), no(), no(), obs, no(), no(), terms, ends)
+        return Step(
+            obs=obs,
+            reward=nothing(),
+            terminated=no(),
+            truncated=no(),
+            final_obs=obs,
+            success=no(),
+            failed=no(),
+            terms=terms,
+            ends=ends,
+        )
 
     def step(self, action: Tensor | np.ndarray) -> Step:
         """Advance every world by one control step. Actions are clipped to [-1, 1] here, and nowhere else."""
@@ -122,17 +132,14 @@ class Environment:
             task, state = self.task, self.state
             state.last_action.copy_(state.action)
             state.action.copy_(self._checked(action).clamp(-1.0, 1.0))
-            for body, pushes in self._pushes.items():
-                self.sim.write(
-                    "xfrc_applied", reduce(torch.add, [push.wrench(state.scoped(name)) for name, push in pushes]), index=body
-                )
+            self._push()
             self.sim.step(task.act(state), self.substeps)
             state.age += 1
             command, memory = task.advance(state)
             _copy_all(state.command, command)
             _copy_all(state.memory, memory)
 
-            reward, terms = task.rewards(state)
+            reward, terms = self._rewarded(state)
             ends = {name: end.clone() for name, end in task.ends(state).items()}  # a term may return what it remembers
             success = task.succeeded(state).clone()
             failed = self.sim.failed.clone()
@@ -141,8 +148,6 @@ class Environment:
             terminated = reduce(torch.logical_or, ends.values(), failed.clone())
             truncated = (state.age >= task.episode_steps) & ~terminated
             final_obs = self._observed(state)
-            if not math.isfinite(reward.sum()):
-                raise self._not_finite({f"reward term '{name}'": term for name, term in terms.items()}, state)
 
             ended = terminated | truncated
             obs = final_obs
@@ -151,7 +156,17 @@ class Environment:
                 obs = {group: value.clone() for group, value in final_obs.items()}
                 for group, value in self._observed(self._begin(begun)).items():
                     begun.put(obs[group], value)
-            return Step(obs, reward, terminated, truncated, final_obs, success, failed, terms, ends)
+            return Step(
+                obs=obs,
+                reward=reward,
+                terminated=terminated,
+                truncated=truncated,
+                final_obs=final_obs,
+                success=success,
+                failed=failed,
+                terms=terms,
+                ends=ends,
+            )
 
     def sample(self) -> Tensor:
         """Random actions, the same for the same seed, world, episode and step; (n, na)."""
@@ -195,6 +210,18 @@ class Environment:
             for name, value in begun.items():
                 worlds.put(own[name], value)
         return fresh
+
+    def _push(self) -> None:
+        """Apply the task's disturbances; those on one body add up."""
+        for body, pushes in self._pushes.items():
+            wrenches = [push.wrench(self.state.scoped(name)) for name, push in pushes]
+            self.sim.write("xfrc_applied", reduce(torch.add, wrenches), index=body)
+
+    def _rewarded(self, state: State) -> tuple[Tensor, dict[str, Tensor]]:
+        reward, terms = self.task.rewards(state)
+        if not math.isfinite(reward.sum()):
+            raise self._not_finite({f"reward term '{name}'": term for name, term in terms.items()}, state)
+        return reward, terms
 
     def _contain(
         self, failed: Tensor, reward: Tensor, terms: dict[str, Tensor], success: Tensor
