@@ -362,7 +362,8 @@ class Policy(Protocol):
 class Learner(Protocol):
     """From experience to weights. Returns numbers; never prints, logs or touches files."""
 
-    policy: Policy
+    @property
+    def policy(self) -> Policy: ...
 
     def update(self, env: Env, /) -> dict[str, float]:
         """Collect from the environment, learn from it, and return what to log."""

@@ -21,7 +21,7 @@ CARTPOLE_SWINGUP = Task(
     observe={"cart": cart, "pole": pole_vector, "joint_vel": t.joint_vel},
     reward={
         "height": (1.0, height),
-        "centred": (0.2, t.Near(cart, 0.5)),
+        "centred": (0.5, t.Times(height, t.Near(cart, 0.5))),  # hanging still in the middle is worth nothing
         "effort": (-0.01, t.action_size),
     },
     done={"off_rail": off_rail},

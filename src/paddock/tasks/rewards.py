@@ -70,6 +70,17 @@ class Near:
 
 
 @dataclass(frozen=True)
+class Times:
+    """One term times another: paid only where both hold."""
+
+    one: Term
+    other: Term
+
+    def __call__(self, state: State) -> Tensor:
+        return self.one(state) * self.other(state)
+
+
+@dataclass(frozen=True)
 class Sparse:
     """1 where a condition holds, else 0."""
 

@@ -26,6 +26,7 @@ from paddock.tasks.rewards import Near as Near
 from paddock.tasks.rewards import Progress as Progress
 from paddock.tasks.rewards import Roll as Roll
 from paddock.tasks.rewards import Sparse as Sparse
+from paddock.tasks.rewards import Times as Times
 from paddock.tasks.rewards import action_rate as action_rate
 from paddock.tasks.rewards import action_size as action_size
 from paddock.tasks.rewards import alive as alive

@@ -1,0 +1,107 @@
+"""PPO: hand-computed advantages, probabilities that belong to their actions, weights that repeat, and a pole that stands."""
+
+import numpy as np
+import torch
+
+import paddock
+from paddock.contracts import Learner
+from paddock.learn.actor_critic import ActorCritic
+from paddock.learn.normalizer import Normalizer
+from paddock.learn.ppo import Ppo, PpoConfig
+from paddock.learn.returns import advantages
+
+SMALL = PpoConfig(horizon=8, epochs=2, minibatches=2, hidden=(16,))
+
+
+def column(*values: float) -> torch.Tensor:
+    return torch.tensor(values)[:, None]
+
+
+def test_advantages_by_hand() -> None:
+    """Three steps, the middle one ends the episode: discount 0.5, trace 0.5."""
+
+    def gae(*, terminated: bool, truncated: bool) -> list[float]:
+        return advantages(
+            reward=column(1.0, 2.0, 3.0),
+            value=column(10.0, 20.0, 30.0),
+            reached_value=column(20.0, 40.0, 50.0),
+            terminated=column(0, terminated, 0).bool(),
+            ended=column(0, terminated or truncated, 0).bool(),
+            discount=0.5,
+            trace=0.5,
+        )[:, 0].tolist()
+
+    last = 3 + 0.5 * 50 - 30  # -2, bootstrapped at the rollout's edge
+    first = 1 + 0.5 * 20 - 10  # 1
+    terminal = 2 - 20  # -18: nothing comes after
+    assert gae(terminated=True, truncated=False) == [first + 0.25 * terminal, terminal, last]
+    timeout = 2 + 0.5 * 40 - 20  # 2: the final observation still has a value, the next episode has not
+    assert gae(terminated=False, truncated=True) == [first + 0.25 * timeout, timeout, last]
+    running = timeout + 0.25 * last
+    assert gae(terminated=False, truncated=False) == [first + 0.25 * running, running, last]
+
+
+def test_a_normalizer_merges_batches_as_if_seen_at_once() -> None:
+    data = torch.randn(1000, 3, generator=torch.Generator().manual_seed(0)) * torch.tensor([1.0, 5.0, 0.1]) + 7
+    norm = Normalizer(3)
+    for batch in data.split(70):
+        norm.observe(batch)
+    np.testing.assert_allclose(norm.mean, data.double().mean(0), rtol=1e-12)
+    np.testing.assert_allclose(norm.var, data.double().var(0, correction=0), rtol=1e-12)
+    assert norm(data).std() > 0.9 and norm(data * 1000).abs().max() == 10.0
+
+
+def test_log_probabilities_are_those_of_a_normal_distribution() -> None:
+    net = ActorCritic({"policy": 4}, 3, hidden=(8,), log_std=-0.3)
+    mean, action = torch.randn(5, 3), torch.randn(5, 3)
+    expected = torch.distributions.Normal(mean, net.log_std.exp())
+    torch.testing.assert_close(net.log_prob(mean, action), expected.log_prob(action).sum(1))
+    torch.testing.assert_close(net.entropy(), expected.entropy()[0].sum())
+
+
+def test_stored_probabilities_belong_to_the_stored_actions() -> None:
+    env = paddock.make("quadruped-walk", num_worlds=4)
+    ppo = Ppo(env, SMALL, seed=0)
+    learner: Learner = ppo
+    assert learner.policy is ppo.policy
+    ppo._collect(env)
+    roll = ppo._rollout
+    mean = ppo.policy.mean(roll.policy_obs.flatten(0, 1))
+    recomputed = ppo.policy.log_prob(mean, roll.action.flatten(0, 1)).view_as(roll.log_prob)
+    torch.testing.assert_close(recomputed, roll.log_prob, rtol=0, atol=1e-5)
+    assert roll.critic_obs.shape[-1] == sum(env.obs_sizes.values())  # the critic sees what the policy does not
+
+
+def test_weights_change_and_the_same_seed_repeats_them() -> None:
+    def trained(seed: int) -> dict[str, torch.Tensor]:
+        env = paddock.make("cartpole-balance", num_worlds=8, seed=seed)
+        ppo = Ppo(env, SMALL, seed=seed)
+        before = {name: value.clone() for name, value in ppo.state().items()}
+        for _ in range(3):
+            ppo.update(env)
+        assert all(not torch.equal(before[name], value) for name, value in ppo.state().items() if "weight" in name)
+        return ppo.state()
+
+    one, again, other = trained(1), trained(1), trained(2)
+    assert all(torch.equal(one[name], again[name]) for name in one)
+    assert not torch.equal(one["actor.0.weight"], other["actor.0.weight"])
+
+
+def test_it_learns_to_balance() -> None:
+    env = paddock.make("cartpole-balance", num_worlds=256, seed=0)
+    ppo = Ppo(env, PpoConfig(), seed=0)
+
+    def success() -> float:
+        judge = paddock.make("cartpole-balance", num_worlds=100, seed=1000)
+        step, running = judge.reset(), torch.ones(100, dtype=torch.bool)
+        count = 0
+        for _ in range(judge.task.episode_steps):
+            step = judge.step(ppo.policy.act(step.obs))
+            count += int((running & step.ended & step.success).sum())
+            running &= ~step.ended
+        return count / 100
+
+    assert success() < 0.1
+    for _ in range(45):
+        ppo.update(env)
+    assert success() >= 0.95
