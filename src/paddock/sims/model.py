@@ -18,7 +18,7 @@ def model_text(spec: mujoco.MjSpec, *, lean: bool) -> str:
     """The XML that CPU, GPU and browser compile.
 
     A lean model leaves out what changes no bit of the motion: the geoms that are only there to be looked at, and, where there
-    is one kinematic tree, the search for islands of constraints, which finds that one. Together a fifth of the cost.
+    is one kinematic tree, the search for islands of constraints, which finds that one. Together about a sixth of the cost.
     """
     _write_every_digit()
     try:
