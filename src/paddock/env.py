@@ -139,12 +139,13 @@ class Environment:
             _copy_all(state.command, command)
             _copy_all(state.memory, memory)
 
-            reward, terms = self._rewarded(state)
+            reward, terms = task.rewards(state)
             ends = {name: end.clone() for name, end in task.ends(state).items()}  # a term may return what it remembers
             success = task.succeeded(state).clone()
             failed = self.sim.failed.clone()
             if failed.any():
                 reward, terms, success = self._contain(failed, reward, terms, success)
+            self._check_finite(reward, terms)
             terminated = reduce(torch.logical_or, ends.values(), failed.clone())
             truncated = (state.age >= task.episode_steps) & ~terminated
             final_obs = self._observed(state)
@@ -217,12 +218,6 @@ class Environment:
             wrenches = [push.wrench(self.state.scoped(name)) for name, push in pushes]
             self.sim.write("xfrc_applied", reduce(torch.add, wrenches), index=body)
 
-    def _rewarded(self, state: State) -> tuple[Tensor, dict[str, Tensor]]:
-        reward, terms = self.task.rewards(state)
-        if not math.isfinite(reward.sum()):
-            raise self._not_finite({f"reward term '{name}'": term for name, term in terms.items()}, state)
-        return reward, terms
-
     def _contain(
         self, failed: Tensor, reward: Tensor, terms: dict[str, Tensor], success: Tensor
     ) -> tuple[Tensor, dict[str, Tensor], Tensor]:
@@ -245,6 +240,10 @@ class Environment:
                 f"at step {int(self.state.age[world])} of episode {int(self._episode[world])}. Check the policy's output."
             )
         return action
+
+    def _check_finite(self, reward: Tensor, terms: dict[str, Tensor]) -> None:
+        if not math.isfinite(reward.sum()):
+            raise self._not_finite({f"reward term '{name}'": term for name, term in terms.items()}, self.state)
 
     def _observed(self, state: State) -> Obs:
         """The observations of a state, of all worlds or some. A sum is finite only if all its parts are, and costs one pass."""
