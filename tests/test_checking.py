@@ -46,7 +46,7 @@ class Shrinking:
         ({"memory": {"odd": Shrinking()}}, r"memory term 'odd': starts as \(2, 2\) float32, but next is \(2,\) float32"),
         ({"reward": {"bare": t.alive}}, r"reward 'bare' is not a pair \(weight, term\)"),
         ({"reward": {"number": (1.0, lambda state: 1.0)}}, "reward term 'number': returned a float, wanted a tensor"),
-        ({"reward": {"typo": (1.0, lambda state: state.commands)}}, "reward term 'typo': AttributeError.*test_env.py, line"),
+        ({"reward": {"typo": (1.0, lambda state: state.commands)}}, "reward term 'typo': AttributeError.*test_checking.py, line"),
         ({"done": {"fell": t.Fell}}, "done term 'fell': TypeError"),
         ({"done": {"success": t.Fell()}}, "a done term called 'success', a name that is taken"),
         ({"randomize": {"odd": t.NearHome()}}, "randomize 'odd' is a NearHome, which neither draws model fields nor pushes"),
