@@ -293,6 +293,12 @@ class Sim(Protocol):
 
     by_rows: bool
     """Whether `Worlds` of this sim should carry rows."""
+    rows: Tensor
+    """All that the next step depends on, but for the model: the engine's integration state; (n, size) float64, a view."""
+    model_fields: dict[str, Tensor]
+    """Views of the expanded model fields; write with `write_model`."""
+    derives_constants: bool
+    """Whether `set_const` has run, so that what the engine derives from the model fields differs between worlds too."""
 
     def step(self, ctrl: Tensor, substeps: int) -> None:
         """Advance every world by `substeps` under ctrl (n, nu)."""
@@ -328,6 +334,22 @@ class Sim(Protocol):
 
     def load(self, saved: Mapping[str, Tensor]) -> None:
         """Go on from what `save` returned."""
+        ...
+
+
+class Tap(Protocol):
+    """Listens to an environment's physics."""
+
+    def stepping(self, sim: Sim) -> None:
+        """All inputs but ctrl are written, and the step comes next."""
+        ...
+
+    def stepped(self, sim: Sim) -> None:
+        """The state was reached, and nothing has been reset yet."""
+        ...
+
+    def begun(self, sim: Sim, worlds: Worlds) -> None:
+        """Some worlds are where an episode begins, or where a save was loaded."""
         ...
 
 

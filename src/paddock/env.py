@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from paddock import randomness
-from paddock.contracts import SIM_TENSORS, Obs, State, Step, Worlds
+from paddock.contracts import SIM_TENSORS, Obs, State, Step, Tap, Worlds
 from paddock.errors import BadAction, BadTerm, PaddockError, blame, unknown
 from paddock.sims import make_sim
 from paddock.sims.layout import layout_of
@@ -58,6 +58,7 @@ class Environment:
         self.task = task
         self.seed = _integer(seed)
         self.num_worlds = num_worlds
+        self.first_world = first_world
         self.model_text = model_text(task.spec(), lean=True)
         model = compile_text(self.model_text)
         self.substeps = _substeps(task, model.opt.timestep)
@@ -65,6 +66,8 @@ class Environment:
         self.device = self.sim.device
         self.failures = 0
         """Worlds the engine gave up on since construction; each was reset and the others went on."""
+        self.tap: Tap | None = None
+        """Who hears of every step, such as a Recorder; nobody costs nothing."""
 
         self._world = torch.arange(first_world, first_world + num_worlds, device=self.device)
         self._seed_key = randomness.seed_key(self.seed, self._world)
@@ -92,17 +95,29 @@ class Environment:
         return compile_text(model_text(self.task.spec(), lean=False))
 
     @property
+    def episode(self) -> Tensor:
+        """Number of each world's episode within the seed; (n,) int64."""
+        return self._episode
+
+    @property
     def action_size(self) -> int:
         return self.state.action.shape[1]
 
-    def reset(self, *, seed: int | None = None) -> Step:
-        """Begin a new episode in every world; with a seed, the first one of an environment made with it."""
+    def reset(self, *, seed: int | None = None, stagger: bool = False) -> Step:
+        """Begin a new episode in every world; with a seed, the first one of an environment made with it.
+
+        `stagger` spreads these first episodes over their length, so that the worlds do not all run out of time at once.
+        """
         if seed is not None:
             self.seed = _integer(seed)
             self._seed_key = randomness.seed_key(self.seed, self._world)
             self._rewind()
         with _Exact():
-            obs = self._observed(self._begin(self._everyone))
+            begun = self._begin(self._everyone)
+            if stagger:
+                begun.age.copy_(begun.scoped("stagger").choice(self.task.episode_steps)[:, 0])
+                self._everyone.put(self.state.age, begun.age)
+            obs = self._observed(begun)
         self._begun = True
 
         def no() -> Tensor:
@@ -133,7 +148,12 @@ class Environment:
             state.last_action.copy_(state.action)
             state.action.copy_(self._checked(action).clamp(-1.0, 1.0))
             self._push()
-            self.sim.step(task.act(state), self.substeps)
+            ctrl = task.act(state)
+            if self.tap is not None:
+                self.tap.stepping(self.sim)
+            self.sim.step(ctrl, self.substeps)
+            if self.tap is not None:
+                self.tap.stepped(self.sim)
             state.age += 1
             command, memory = task.advance(state)
             _copy_all(state.command, command)
@@ -192,6 +212,8 @@ class Environment:
             value.copy_(saved[name])
         self._starts.forget()
         self._begun = True
+        if self.tap is not None:
+            self.tap.begun(self.sim, self._everyone)
 
     def _rewind(self) -> None:
         """Make the next episode of every world its first."""
@@ -210,6 +232,8 @@ class Environment:
         for own, begun in ((state.command, fresh.command), (state.memory, fresh.memory)):
             for name, value in begun.items():
                 worlds.put(own[name], value)
+        if self.tap is not None:
+            self.tap.begun(self.sim, worlds)
         return fresh
 
     def _push(self) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -96,9 +96,6 @@ class Graph(nn.Module):
 
 def export_graph(env: Environment, name: str) -> onnx.ModelProto | None:
     """One graph of the environment's task as an ONNX model, or None where the task has nothing for it to compute."""
-    _need("onnx", "onnxscript")
-    import onnx
-
     task, state = env.task, env.state
     flat = state.tensors()
     inputs = tuple(key for key, value in flat.items() if value.numel())
@@ -106,23 +103,35 @@ def export_graph(env: Environment, name: str) -> onnx.ModelProto | None:
     outputs = list(GRAPHS[name](task, state))  # also fills the caches of constants before anything is traced
     if not outputs:
         return None
-    example = tuple(flat[key].clone() for key in inputs)
+    return onnx_of(
+        Graph(task, state.layout, name, inputs, empty),
+        {key: flat[key] for key in inputs},
+        outputs=[f"{name}.{key}" for key in outputs],
+        what=f"{task.name}/{name}",
+    )
+
+
+def onnx_of(module: nn.Module, example: Mapping[str, Tensor], *, outputs: Sequence[str], what: str) -> onnx.ModelProto:
+    """A module over named tensors (n, ...), taken in the order of `example`, as an ONNX model of any n."""
+    need("onnx", "onnxscript")
+    import onnx
+
     logging.getLogger("torch.onnx._internal.exporter._registration").setLevel(logging.ERROR)  # it reports what we lack, unasked
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # the exporter's own internals, nothing a user could change
         program = torch.onnx.export(
-            Graph(task, state.layout, name, inputs, empty).eval(),
-            example,
+            module.eval(),
+            tuple(value.clone() for value in example.values()),
             dynamo=True,
-            input_names=list(inputs),
-            output_names=[f"{name}.{key}" for key in outputs],
-            dynamic_shapes=(tuple({0: torch.export.Dim.DYNAMIC} for _ in inputs),),
+            input_names=list(example),
+            output_names=list(outputs),
+            dynamic_shapes=(tuple({0: torch.export.Dim.DYNAMIC} for _ in example),),
             external_data=False,
             verbose=False,
         )
     assert program is not None
     model = program.model_proto
-    _refuse_random(model, f"{task.name}/{name}")
+    _refuse_random(model, what)
     _drop_unread_inputs(model)
     onnx.checker.check_model(model)
     return model
@@ -141,7 +150,7 @@ def export_task(env: Environment, folder: Path) -> dict[str, Path]:
 
 def run_graph(model: onnx.ModelProto, state: State) -> dict[str, np.ndarray]:
     """The graph's outputs in onnxruntime for the tensors of `state`."""
-    _need("onnxruntime")
+    need("onnxruntime")
     import onnxruntime
 
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
@@ -188,7 +197,8 @@ def _nodes(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
         yield from function.node
 
 
-def _need(*packages: str) -> None:
+def need(*packages: str) -> None:
+    """Say what to install where one of the packages is missing."""
     missing = [package for package in packages if find_spec(package) is None]
     if missing:
         raise PaddockError(f"export needs {', '.join(missing)}: pip install 'paddock[export]'")

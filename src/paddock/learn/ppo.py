@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from paddock.contracts import Env, Step
+from paddock.contracts import Env, Obs
 from paddock.learn.actor_critic import ActorCritic, everything
 from paddock.learn.normalizer import Normalizer
 from paddock.learn.returns import advantages
+
+SLOWEST, FASTEST = 1e-5, 1e-2
+"""Between these the adaptive learning rate stays."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,55 +29,56 @@ class PpoConfig:
     minibatches: int = 4
     """Parts a rollout is split into in each pass."""
     learning_rate: float = 1e-3
-    """At the start; adapted to `target_kl` while learning."""
+    """At the start."""
     target_kl: float = 0.01
-    """Change of the policy per update to aim for; 0 keeps the learning rate."""
+    """Change of the policy per update that the learning rate is adapted to; 0 leaves it alone."""
+    anneal_steps: int = 0
+    """Environment steps over which the learning rate falls to nothing, where it is not adapted; 0 leaves it alone."""
     discount: float = 0.99
+    """What a reward one control step later is worth."""
     trace: float = 0.95
     """Lambda of the generalised advantage estimate."""
+    recompute_advantages: bool = False
+    """Estimate advantages anew before each pass, with the critic as it is by then."""
     clip: float = 0.2
     """Largest change of an action's probability that is rewarded."""
+    value_clip: float = 0.0
+    """Largest change of a value per update that is learned from, in scaled returns; 0 for any."""
     value_weight: float = 1.0
+    """Of the critic's loss beside the actor's."""
     entropy_weight: float = 0.0
+    """What spread of actions is worth."""
     max_grad_norm: float = 1.0
+    """Longer gradients are shortened to this."""
     hidden: tuple[int, ...] = (128, 128)
     """Widths of the hidden layers of actor and critic."""
     log_std: float = -0.7
     """Logarithm of the actions' spread at the start."""
+    collect_threads: int = 1
+    """PyTorch threads while acting: the physics has threads of its own."""
+    learn_threads: int = 0
+    """PyTorch threads while learning; 0 takes as many as PyTorch would."""
 
 
-@dataclass(frozen=True, eq=False)
 class Rollout:
-    """What was seen and done; (steps, n, ...)."""
+    """What was seen and done; (steps, n, ...). Allocated once, written in place."""
 
-    policy_obs: Tensor
-    critic_obs: Tensor
-    action: Tensor
-    log_prob: Tensor
-    value: Tensor
-    reward: Tensor
-    reached_value: Tensor
-    terminated: Tensor
-    ended: Tensor
-
-    @staticmethod
-    def empty(env: Env, steps: int) -> Rollout:
+    def __init__(self, env: Env, steps: int) -> None:
         n, sizes = env.num_worlds, env.obs_sizes
 
         def zeros(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
-            return torch.zeros(steps, n, *shape, dtype=dtype, device=env.device)
+            return torch.zeros(*shape, dtype=dtype, device=env.device)
 
-        return Rollout(
-            policy_obs=zeros(sizes["policy"]),
-            critic_obs=zeros(sum(sizes.values())),
-            action=zeros(env.action_size),
-            log_prob=zeros(),
-            value=zeros(),
-            reward=zeros(),
-            reached_value=zeros(),
-            terminated=zeros(dtype=torch.bool),
-            ended=zeros(dtype=torch.bool),
-        )
+        self.policy_obs = zeros(steps, n, sizes["policy"])
+        self.critic_obs = zeros(steps + 1, n, sum(sizes.values()))
+        """One more than was acted on: the last is where the next rollout begins."""
+        self.action = zeros(steps, n, env.action_size)
+        self.log_prob = zeros(steps, n)
+        self.reward = zeros(steps, n)
+        self.terminated = zeros(steps, n, dtype=torch.bool)
+        self.ended = zeros(steps, n, dtype=torch.bool)
+        self.cut: list[tuple[int, Tensor, Tensor]] = []
+        """Where episodes ran out of time: step, worlds, and what the critic would have seen next."""
 
 
 class Ppo:
@@ -81,82 +86,115 @@ class Ppo:
 
     def __init__(self, env: Env, config: PpoConfig, *, seed: int) -> None:
         self.config = config
+        self.env_steps = 0
         self._random = torch.Generator(env.device).manual_seed(seed)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)  # torch initialises weights from its global generator only
             self.policy = ActorCritic(env.obs_sizes, env.action_size, hidden=config.hidden, log_std=config.log_std).to(env.device)
-        self.optimizer = torch.optim.Adam(self.policy.parameters(), lr=config.learning_rate, eps=1e-5)
+        self.optimizer = torch.optim.Adam(self.policy.parameters(), lr=config.learning_rate, eps=1e-5, fused=True)
         self.returns = Normalizer(1).to(env.device)
         self._discounted = torch.zeros(env.num_worlds, device=env.device)
-        self._rollout = Rollout.empty(env, config.horizon)
-        self._step: Step | None = None
+        self._rollout = Rollout(env, config.horizon)
+        self._obs: Obs = {}
 
     def update(self, env: Env) -> dict[str, float]:
         """Collect one rollout, learn from it, and return what to log."""
-        stats = self._collect(env)
-        return stats | self._learn()
+        with _threads(self.config.collect_threads):
+            self._collect(env)
+        with _threads(self.config.learn_threads):
+            return self._learn()
 
     @torch.no_grad()
-    def _collect(self, env: Env) -> dict[str, float]:
+    def _collect(self, env: Env) -> None:
         policy, roll = self.policy, self._rollout
-        step = self._step or env.reset()
-        rewards, ends, successes = 0.0, 0, 0
+        roll.cut.clear()
+        obs = self._obs or env.reset().obs
+        spread = policy.log_std.exp()
         for t in range(self.config.horizon):
-            roll.policy_obs[t] = step.obs["policy"]
-            roll.critic_obs[t] = everything(step.obs)
-            mean = policy.mean(roll.policy_obs[t])
-            noise = torch.randn(mean.shape, generator=self._random, device=mean.device)
-            roll.action[t] = mean + noise * policy.log_std.exp()
+            roll.policy_obs[t], roll.critic_obs[t] = obs["policy"], everything(obs)
+            mean = policy.mean(obs["policy"])
+            roll.action[t] = mean + spread * torch.randn(mean.shape, generator=self._random, device=mean.device)
             roll.log_prob[t] = policy.log_prob(mean, roll.action[t])
-            roll.value[t] = policy.value(roll.critic_obs[t])
             step = env.step(roll.action[t])
             roll.reward[t], roll.terminated[t], roll.ended[t] = step.reward, step.terminated, step.ended
-            roll.reached_value[t] = policy.value(everything(step.final_obs))
-            self._discounted = torch.where(step.ended, 0.0, self._discounted * self.config.discount + step.reward)
+            if step.truncated.any():
+                worlds = step.truncated.nonzero()[:, 0]
+                roll.cut.append((t, worlds, everything(step.final_obs)[worlds]))
+            self._discounted = self._discounted * self.config.discount + step.reward
             self.returns.observe(self._discounted[:, None])
-            rewards += float(step.reward.mean())
-            ends += int(step.ended.sum())
-            successes += int((step.success & step.ended).sum())
-        self._step = step
-        roll.reward.mul_((self.returns.var + 1e-8).rsqrt().to(roll.reward.dtype))
-        stats = {"reward": rewards / self.config.horizon, "episodes": float(ends)}
-        return stats | ({"success": successes / ends} if ends else {})
+            self._discounted.masked_fill_(step.ended, 0.0)
+            obs = step.obs
+        roll.critic_obs[-1] = everything(obs)
+        self._obs = obs
+        self.env_steps += roll.reward.numel()
 
     def _learn(self) -> dict[str, float]:
-        config, roll = self.config, self._rollout
+        config, roll, policy = self.config, self._rollout, self.policy
+        with torch.no_grad():  # the normalisers rest while the rollout is learned from, so this is done once
+            seen, critic_seen = policy.policy_norm(_flat(roll.policy_obs)), policy.critic_norm(_flat(roll.critic_obs[:-1]))
+        action, log_prob = _flat(roll.action), _flat(roll.log_prob)
+        mean_reward = float(roll.reward.mean())
+        roll.reward.mul_((self.returns.var + 1e-8).rsqrt().to(roll.reward.dtype))
+        value, advantage, target = self._estimate()
+        sums = {"policy_loss": 0.0, "value_loss": 0.0, "kl": 0.0, "clipped": 0.0, "grad_norm": 0.0}
+        parts = config.epochs * config.minibatches
+        for part, rows in enumerate(self._minibatches(action.shape[0])):
+            if config.recompute_advantages and part and part % config.minibatches == 0:
+                _, advantage, target = self._estimate()
+            log_ratio = policy.log_prob(policy.actor(seen[rows]), action[rows]) - log_prob[rows]
+            ratio, gain = log_ratio.exp(), advantage[rows]
+            policy_loss = -torch.minimum(ratio * gain, ratio.clamp(1 - config.clip, 1 + config.clip) * gain).mean()
+            value_loss = self._value_loss(policy.critic(critic_seen[rows])[:, 0], value[rows], target[rows])
+            loss = policy_loss + config.value_weight * value_loss - config.entropy_weight * policy.entropy()
+            self.optimizer.zero_grad()
+            loss.backward()
+            grad_norm = nn.utils.clip_grad_norm_(policy.parameters(), config.max_grad_norm)
+            self.optimizer.step()
+            with torch.no_grad():
+                kl = (ratio - 1 - log_ratio).mean()  # an estimate that is never negative
+                clipped = ((ratio - 1).abs() > config.clip).float().mean()
+            self._adapt(kl.item())
+            for name, number in zip(sums, (policy_loss, value_loss, kl, clipped, grad_norm), strict=True):
+                sums[name] += number.item() / parts
+        # after the epochs, so that stored and recomputed probabilities were normalised alike
+        policy.policy_norm.observe(_flat(roll.policy_obs))
+        policy.critic_norm.observe(_flat(roll.critic_obs[:-1]))
+        return {
+            "reward": mean_reward,
+            **sums,
+            "explained": _explained(value, target),
+            "learning_rate": self.optimizer.param_groups[0]["lr"],
+            "std": policy.log_std.exp().mean().item(),
+        }
+
+    @torch.no_grad()
+    def _estimate(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Value, standardised advantage and value target of every step, by the critic as it is now; (steps * n,) each."""
+        roll, config = self._rollout, self.config
+        values = self.policy.value(_flat(roll.critic_obs)).view(roll.critic_obs.shape[:2])
+        reached = values[1:].clone()
+        if roll.cut:
+            final = self.policy.value(torch.cat([obs for _, _, obs in roll.cut]))
+            for (t, worlds, _), value in zip(roll.cut, final.split([len(worlds) for _, worlds, _ in roll.cut]), strict=True):
+                reached[t, worlds] = value
         advantage = advantages(
             reward=roll.reward,
-            value=roll.value,
-            reached_value=roll.reached_value,
+            value=values[:-1],
+            reached_value=reached,
             terminated=roll.terminated,
             ended=roll.ended,
             discount=config.discount,
             trace=config.trace,
         )
-        target = advantage + roll.value
-        advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
-        sums: dict[str, float] = {"policy_loss": 0.0, "value_loss": 0.0, "kl": 0.0}
-        for rows in self._minibatches(advantage.numel()):
-            part = {name: _flat(value)[rows] for name, value in vars(roll).items()}
-            mean = self.policy.mean(part["policy_obs"])
-            log_ratio = self.policy.log_prob(mean, part["action"]) - part["log_prob"]
-            gain = _flat(advantage)[rows]
-            clipped = log_ratio.exp().clamp(1 - config.clip, 1 + config.clip)
-            policy_loss = -torch.minimum(log_ratio.exp() * gain, clipped * gain).mean()
-            value_loss = (self.policy.value(part["critic_obs"]) - _flat(target)[rows]).square().mean()
-            loss = policy_loss + config.value_weight * value_loss - config.entropy_weight * self.policy.entropy()
-            self.optimizer.zero_grad()
-            loss.backward()
-            nn.utils.clip_grad_norm_(self.policy.parameters(), config.max_grad_norm)
-            self.optimizer.step()
-            kl = (log_ratio.exp() - 1 - log_ratio).mean()  # an estimate that is never negative
-            self._adapt(kl.item())
-            for name, value in (("policy_loss", policy_loss), ("value_loss", value_loss), ("kl", kl)):
-                sums[name] += value.item() / (config.epochs * config.minibatches)
-        # after the epochs, so that stored and recomputed probabilities were normalised alike
-        self.policy.policy_norm.observe(_flat(roll.policy_obs))
-        self.policy.critic_norm.observe(_flat(roll.critic_obs))
-        return sums | {"learning_rate": self.optimizer.param_groups[0]["lr"], "std": self.policy.log_std.exp().mean().item()}
+        target = advantage + values[:-1]
+        return _flat(values[:-1]), _flat((advantage - advantage.mean()) / (advantage.std() + 1e-8)), _flat(target)
+
+    def _value_loss(self, value: Tensor, before: Tensor, target: Tensor) -> Tensor:
+        loss = (value - target).square()
+        if self.config.value_clip:
+            near = before + (value - before).clamp(-self.config.value_clip, self.config.value_clip)
+            loss = torch.maximum(loss, (near - target).square())
+        return loss.mean()
 
     def _minibatches(self, samples: int) -> Iterator[Tensor]:
         for _ in range(self.config.epochs):
@@ -164,23 +202,63 @@ class Ppo:
             yield from order.chunk(self.config.minibatches)
 
     def _adapt(self, kl: float) -> None:
-        """Slow down where the policy changes too fast, speed up where it barely does."""
-        if self.config.target_kl:
-            rate = self.optimizer.param_groups[0]["lr"]
-            if kl > 2 * self.config.target_kl:
-                rate = max(1e-5, rate / 1.5)
-            elif kl < 0.5 * self.config.target_kl:
-                rate = min(1e-2, rate * 1.5)
-            self.optimizer.param_groups[0]["lr"] = rate
+        """Slow down where the policy changes too fast, speed up where it barely does; or follow the schedule."""
+        config, group = self.config, self.optimizer.param_groups[0]
+        if config.target_kl:
+            if kl > 2 * config.target_kl:
+                group["lr"] = max(SLOWEST, group["lr"] / 1.5)
+            elif kl < 0.5 * config.target_kl:
+                group["lr"] = min(FASTEST, group["lr"] * 1.5)
+        elif config.anneal_steps:
+            group["lr"] = config.learning_rate * max(0.0, 1 - self.env_steps / config.anneal_steps)
 
     def state(self) -> dict[str, Tensor]:
-        """Weights and normalisers."""
-        return dict(self.policy.state_dict())
+        """Everything that the next update depends on, as named tensors."""
+        saved = {f"policy/{name}": value for name, value in self.policy.state_dict().items()}
+        saved |= {f"returns/{name}": value for name, value in self.returns.state_dict().items()}
+        saved |= {f"obs/{group}": value for group, value in self._obs.items()}
+        for i, moments in self.optimizer.state_dict()["state"].items():
+            saved |= {f"optimizer/{i}/{name}": value for name, value in moments.items()}
+        saved["learning_rate"] = torch.tensor(self.optimizer.param_groups[0]["lr"], dtype=torch.float64)
+        saved["discounted"], saved["random"] = self._discounted, self._random.get_state()
+        saved["env_steps"] = torch.tensor(self.env_steps)
+        return {name: value.detach().clone() for name, value in saved.items()}
 
     def load(self, saved: Mapping[str, Tensor]) -> None:
-        self.policy.load_state_dict(dict(saved))
+        """Go on from what `state` returned."""
+        self.policy.load_state_dict(_under("policy/", saved))
+        self.returns.load_state_dict(_under("returns/", saved))
+        self._obs = {group: value.clone() for group, value in _under("obs/", saved).items()}
+        moments: dict[int, dict[str, Tensor]] = {}
+        for name, value in _under("optimizer/", saved).items():
+            index, _, moment = name.partition("/")
+            moments.setdefault(int(index), {})[moment] = value.clone()
+        self.optimizer.load_state_dict(self.optimizer.state_dict() | {"state": moments})
+        self.optimizer.param_groups[0]["lr"] = saved["learning_rate"].item()
+        self._discounted.copy_(saved["discounted"])
+        self._random.set_state(saved["random"].cpu())
+        self.env_steps = int(saved["env_steps"])
+
+
+def _explained(value: Tensor, target: Tensor) -> float:
+    """Share of the targets' variance that the critic foresaw."""
+    return 1.0 - ((target - value).var() / (target.var() + 1e-8)).item()
+
+
+def _under(prefix: str, saved: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): value for name, value in saved.items() if name.startswith(prefix)}
 
 
 def _flat(value: Tensor) -> Tensor:
     """(steps, n, ...) as (steps * n, ...)."""
     return value.flatten(0, 1)
+
+
+@contextmanager
+def _threads(count: int) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(count or before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

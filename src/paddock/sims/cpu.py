@@ -59,7 +59,9 @@ class CpuSim:
         self._keeps_fields = bool(fields) and stage == "velocity"
         self._warned = False
         self._expanded: dict[str, np.ndarray] = {}
-        self._derived = False  # whether set_const has made derived model fields differ between worlds
+        self.rows = torch.from_numpy(self._batch.state)
+        self.model_fields: dict[str, Tensor] = {}
+        self.derives_constants = False
 
         self.qpos = torch.zeros(num_worlds, model.nq)
         self.qvel = torch.zeros(num_worlds, model.nv)
@@ -116,6 +118,7 @@ class CpuSim:
             self._expanded[name] = self._batch.expand(name)
         except ValueError as refusal:
             raise PaddockError(f"the model field '{name}' cannot differ between worlds: {refusal}") from None
+        self.model_fields[name] = torch.from_numpy(self._expanded[name])
 
     def write_model(self, name: str, value: Tensor, worlds: Worlds) -> None:
         if name not in self._expanded:
@@ -123,7 +126,7 @@ class CpuSim:
         self._expanded[name][_ids(worlds)] = value.numpy()
 
     def set_const(self, worlds: Worlds) -> None:
-        self._derived = True
+        self.derives_constants = True
         self._batch.set_const(_ids(worlds))
 
     def save(self) -> dict[str, Tensor]:
@@ -136,7 +139,7 @@ class CpuSim:
     def load(self, saved: Mapping[str, Tensor]) -> None:
         for name, rows in self._expanded.items():
             rows[:] = saved[f"model/{name}"].numpy()
-        if self._derived:
+        if self.derives_constants:
             self._batch.set_const()
         self._batch.state[:] = saved["rows"].numpy()
         self._refresh()

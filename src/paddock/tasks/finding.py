@@ -35,11 +35,11 @@ def installed_tasks() -> list[str]:
     return sorted(entry_points(group=ENTRY_POINTS).names)
 
 
-def task_in_file(path: Path, constant: str = "") -> Task:
-    """The Task named `constant` in a Python file, or the only one there."""
+def task_in_file(path: Path, constant: str = "", *, neighbours: Path | None = None) -> Task:
+    """The Task named `constant` in a Python file, or the only one there. It may import what lies beside it, or in `neighbours`."""
     if not path.is_file():
         raise PaddockError(f"no task file {path} (looked in {path.absolute().parent}).")
-    module = _module(path)
+    module = _module(path, neighbours or path.absolute().parent)
     tasks = {name: value for name, value in vars(module).items() if isinstance(value, Task)}
     if constant:
         if constant not in tasks:
@@ -51,14 +51,14 @@ def task_in_file(path: Path, constant: str = "") -> Task:
     return next(iter(tasks.values()))
 
 
-def _module(path: Path) -> ModuleType:
+def _module(path: Path, neighbours: Path) -> ModuleType:
     """The file as a module, under a name of its own so that dataclasses in it work, with its neighbours importable."""
     name = f"paddock_file_{path.absolute().as_posix().replace('/', '_').removesuffix('.py')}"
     spec = spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = module_from_spec(spec)
     sys.modules[name] = module
-    sys.path.insert(0, str(path.absolute().parent))
+    sys.path.insert(0, str(neighbours))
     try:
         spec.loader.exec_module(module)
     except Exception as error:  # whatever a user's file raises is about that file
@@ -67,7 +67,7 @@ def _module(path: Path) -> ModuleType:
         where = f"{path}, line {lines[-1]}," if lines else str(path)
         raise PaddockError(f"{where} cannot be imported: {type(error).__name__}: {error}") from error
     finally:
-        sys.path.remove(str(path.absolute().parent))
+        sys.path.remove(str(neighbours))
     return module
 
 

@@ -114,6 +114,8 @@ class Task:
     """`engine` reads derived fields one substep late, as plain `mj_step` leaves them; only the CPU sim can."""
     expert: Term | None = None
     """A hand-written controller, state to action: the proof that the task is possible."""
+    presets: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    """How to train it, by name: `default`, and others where they differ. Each says only what differs from the trainer's own."""
     summary: str = ""
     version: int = 0
     """Raised when learning results could change."""

@@ -1,0 +1,1 @@
+"""On the machine: running an exported controller, with no simulator and no learning library."""

@@ -1,0 +1,31 @@
+"""The nouns on disk and on the wire: frozen dataclasses of plain values, the same in JSON and in TypeScript.
+
+A field is a str, int, float, bool, one of those or None, another message, a tuple of any of these, or a dict of plain JSON.
+"""
+
+from paddock.messages.bench import BenchComparison as BenchComparison
+from paddock.messages.bench import BenchRow as BenchRow
+from paddock.messages.bench import BenchRun as BenchRun
+from paddock.messages.codec import from_json as from_json
+from paddock.messages.codec import to_json as to_json
+from paddock.messages.controller import ActuatorRow as ActuatorRow
+from paddock.messages.controller import ControllerAgreement as ControllerAgreement
+from paddock.messages.controller import ControllerInput as ControllerInput
+from paddock.messages.controller import ControllerManifest as ControllerManifest
+from paddock.messages.controller import ControllerOutput as ControllerOutput
+from paddock.messages.controller import ControllerVersions as ControllerVersions
+from paddock.messages.controller import ObservationSpan as ObservationSpan
+from paddock.messages.controller import RequiredReading as RequiredReading
+from paddock.messages.platform import Platform as Platform
+from paddock.messages.run import BestCheckpoint as BestCheckpoint
+from paddock.messages.run import CheckpointCard as CheckpointCard
+from paddock.messages.run import GitState as GitState
+from paddock.messages.run import RunCard as RunCard
+from paddock.messages.run import RunProgress as RunProgress
+from paddock.messages.run import RunSetup as RunSetup
+from paddock.messages.run import TaskSource as TaskSource
+from paddock.messages.task_card import ActionRow as ActionRow
+from paddock.messages.task_card import ObservationGroup as ObservationGroup
+from paddock.messages.task_card import SensorRow as SensorRow
+from paddock.messages.task_card import TaskCard as TaskCard
+from paddock.messages.task_card import TermRow as TermRow

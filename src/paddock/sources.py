@@ -1,0 +1,71 @@
+"""Where a run's task came from: its file is copied into the run, and only a copy with the right hash is ever imported."""
+
+import hashlib
+import inspect
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from paddock.errors import PaddockError
+from paddock.messages import TaskSource
+from paddock.runs.folder import RunFolder
+from paddock.tasks import ENTRY_POINTS, TASK_NAMES
+from paddock.tasks.finding import find_task, task_in_file
+from paddock.tasks.task import Task
+
+
+def source_of(wanted: str | Path | Task) -> tuple[TaskSource, bytes | None]:
+    """What to write down about a task that was asked for, and the bytes of its file; None for one made on the spot."""
+    if isinstance(wanted, Task):
+        return TaskSource(typed=wanted.name, constant="", folder="", sha256=""), None
+    file, constant = _file_of(str(wanted))
+    content = file.read_bytes()
+    digest = hashlib.sha256(content).hexdigest()
+    return TaskSource(typed=str(wanted), constant=constant, folder=str(file.absolute().parent), sha256=digest), content
+
+
+def task_of(run: RunFolder) -> Task:
+    """The task of a run, from the copy that the run keeps."""
+    source = run.card().setup.source
+    if not source.sha256:
+        raise PaddockError(
+            f"the task of {run.path.name} was made on the spot and has no file, so it cannot be found again. "
+            "Write tasks that you want to keep into a file: paddock train my_task.py"
+        )
+    if not run.task_file.is_file():
+        raise PaddockError(f"{run.task_file} is gone, so the task of this run is not known.")
+    digest = hashlib.sha256(run.task_file.read_bytes()).hexdigest()
+    if digest != source.sha256:
+        raise PaddockError(
+            f"{run.task_file} has changed since the run began: its hash is {digest[:12]}, run.json says {source.sha256[:12]}. "
+            "Put the old file back, or train anew with the new one."
+        )
+    return task_in_file(run.task_file, source.constant, neighbours=Path(source.folder))
+
+
+def _file_of(wanted: str) -> tuple[Path, str]:
+    """The file in which the task is, and its name there."""
+    if wanted in TASK_NAMES:
+        constant = wanted.replace("-", "_").upper()
+        task = find_task(wanted)
+        import paddock.tasks
+
+        assert task.name == wanted
+        return Path(paddock.tasks.__file__).parent / f"{constant.lower()}.py", constant
+    path, _, constant = (wanted, "", "") if wanted.endswith(".py") else wanted.rpartition(":")
+    if path.endswith(".py"):
+        task = task_in_file(Path(path), constant)
+        return Path(path), constant or _name_in(Path(path), task)
+    find_task(wanted)  # which says what is known where this is not
+    entry = entry_points(group=ENTRY_POINTS)[wanted]
+    module = inspect.getmodule(entry.load()) or __import__(entry.module, fromlist=["_"])
+    return Path(inspect.getfile(module)), entry.attr
+
+
+def _name_in(path: Path, task: Task) -> str:
+    """What the file calls its only task."""
+    import sys
+
+    module = next(
+        m for name, m in sys.modules.items() if name.startswith("paddock_file_") and getattr(m, "__file__", "") == str(path)
+    )
+    return next(name for name, value in vars(module).items() if value is task)
