@@ -9,7 +9,7 @@ from paddock.tasks import TASK_NAMES
 from paddock.tasks.finding import find_task
 
 ROOT = Path(paddock.__file__).parent
-LEAVES = {"errors", "randomness", "messages", "contracts", "gl_choice"}
+LEAVES = {"errors", "randomness", "messages", "contracts", "gl_choice", "cores"}
 BOXES = {"robots", "tasks", "sims", "learn", "data", "runs", "cockpit", "deploy"}
 MAY_IMPORT = {"tasks": {"robots"}, "cockpit": {"runs"}}
 LEAF_ORDER = ("errors", "randomness", "messages", "contracts")

@@ -11,9 +11,10 @@ import torch
 from models import BOXES, boxes, compiled, everyone, some
 from paddock import Robot
 from paddock.contracts import Sim
+from paddock.cores import usable_cores
 from paddock.errors import BrokenModel, PaddockError, UnknownName
 from paddock.sims import make_sim
-from paddock.sims.cpu import CpuSim, usable_cores
+from paddock.sims.cpu import CpuSim
 from paddock.sims.layout import layout_of
 from paddock.sims.model import ARENA_MIN, compile_text, model_text
 from paddock.tasks import TASK_NAMES

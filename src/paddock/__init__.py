@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from paddock.tasks import terms as terms
     from paddock.tasks.finding import find_task as find_task
     from paddock.tasks.task import Task as Task
+    from paddock.trained import Run as Run
+    from paddock.trained import load as load
+    from paddock.trained import train as train
 
     __version__: str
 
@@ -25,15 +28,32 @@ register_with_gymnasium()
 _WHERE = {
     "Environment": "paddock.env",
     "Robot": "paddock.robots",
+    "Run": "paddock.trained",
     "State": "paddock.contracts",
     "Step": "paddock.contracts",
     "Task": "paddock.tasks.task",
     "find_task": "paddock.tasks.finding",
+    "load": "paddock.trained",
     "make": "paddock.env",
     "sb3_vec_env": "paddock.sb3_env",
     "terms": "paddock.tasks",
+    "train": "paddock.trained",
 }
-__all__ = ["Environment", "Robot", "State", "Step", "Task", "__version__", "find_task", "make", "sb3_vec_env", "terms"]
+__all__ = [
+    "Environment",
+    "Robot",
+    "Run",
+    "State",
+    "Step",
+    "Task",
+    "__version__",
+    "find_task",
+    "load",
+    "make",
+    "sb3_vec_env",
+    "terms",
+    "train",
+]
 
 
 def __getattr__(name: str) -> object:

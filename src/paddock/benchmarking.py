@@ -16,8 +16,8 @@ from rich.table import Table
 
 from paddock import __version__
 from paddock.contenders import Contender, envpool_ant, gymnasium_ant, gymnasium_async_ant, paddock_env, raw_batch
+from paddock.cores import usable_cores
 from paddock.messages import BenchComparison, BenchRow, BenchRun, to_json
-from paddock.sims.cpu import usable_cores
 from paddock.terminal import progress, screen
 
 WALK = "quadruped-walk"
@@ -60,7 +60,7 @@ def run(*, quick: bool = False, out: Path | None = None) -> BenchRun:
         mujoco=mujoco.__version__,
         torch=torch.__version__,
         python=platform.python_version(),
-        machine=f"{_processor()}, {usable_cores()} cores",
+        machine=machine(),
         rounds=effort.rounds,
         seconds_per_round=effort.seconds,
         kib_per_world=memory_per_world(WALK, max(effort.sizes)),
@@ -154,6 +154,11 @@ def _resident_kib() -> int:
     if not status.exists():
         return 0
     return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmRSS:"))
+
+
+def machine() -> str:
+    """The hardware that figures belong to, in words."""
+    return f"{_processor()}, {usable_cores()} cores"
 
 
 def _processor() -> str:

@@ -8,6 +8,7 @@ from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
+from paddock import run_commands
 from paddock.errors import PaddockError, unknown
 
 if TYPE_CHECKING:
@@ -153,6 +154,14 @@ COMMANDS: dict[str, Callable[..., int | None]] = {
     "list": list_,
     "inspect": inspect,
     "play": play,
+    "train": run_commands.train,
+    "resume": run_commands.resume,
+    "evaluate": run_commands.evaluate,
+    "export": run_commands.export,
+    "record": run_commands.record,
+    "replay": run_commands.replay,
+    "runs": run_commands.runs,
+    "tell": run_commands.tell,
     "bench": bench,
     "doctor": doctor,
     "demo": demo,
@@ -188,10 +197,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(name: str, args: Sequence[str]) -> int | None:
-    global tyro  # the annotations above are text until now, so that the help needs no tyro
     import tyro
 
+    for namespace in (globals(), vars(run_commands)):  # annotations are text until now, so that the help needs no tyro
+        namespace["tyro"] = tyro
     command = COMMANDS[name]
+    if command is run_commands.train:  # whose flags depend on the task
+        return run_commands.train(args)
     description = cleandoc(command.__doc__ or "").split("\nArgs:")[0].strip()
     return tyro.cli(command, prog=f"paddock {name}", description=description, args=args, config=(tyro.conf.FlagCreatePairsOff,))
 

@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from paddock.cores import usable_cores
 from paddock.errors import PaddockError, unknown
 from paddock.learn.ppo import PpoConfig
-from paddock.sims.cpu import usable_cores
 from paddock.tasks.task import Task
 
 WORLDS_PER_CORE = 512
@@ -31,7 +31,7 @@ class TrainConfig:
     steps: int = 5_000_000
     """Environment steps to train for, over all worlds; 0 for no limit."""
     minutes: float = 0.0
-    """Minutes to train for at most; 0 for no limit."""
+    """Minutes to train for at most; 0 for no limit. Given without steps, it is the only limit."""
     num_worlds: int = 0
     """Worlds stepped together; 0 chooses by cores and memory."""
     num_threads: int = 0
@@ -50,7 +50,9 @@ class TrainConfig:
     watch_worlds: int = 4
     """Worlds of which every step is kept in the telemetry; 0 for none."""
     record_every: int = 0
-    """Updates between two recordings of an episode that replay bit for bit; 0 for the last evaluation alone."""
+    """Updates between two recordings of an episode that replay bit for bit; 0 for one at the end alone."""
+    wandb: str = ""
+    """Project on Weights & Biases to mirror the record to; empty for none."""
 
 
 DEBUG: dict[str, object] = {"steps": 20_000, "num_worlds": 64, "evaluate_every": 3, "evaluate_episodes": 4}
@@ -71,8 +73,11 @@ def configure(
     presets = presets_of(task)
     if preset not in presets:
         raise unknown(f"preset of {task.name}:", preset, presets)
-    words = _over(presets[preset], read_file(file) if file is not None else {})
-    return _resolved(_over(words, flags or {}))
+    words = dict(presets[preset])
+    for more in (read_file(file) if file is not None else {}, flags or {}):
+        alone = {"steps": 0} if "minutes" in more and "steps" not in more else {}
+        words = _over(words, alone | dict(more))
+    return _resolved(words)
 
 
 def settle(config: TrainConfig) -> TrainConfig:

@@ -38,7 +38,7 @@ print(torch.cuda.get_device_name(), "with CUDA", torch.version.cuda)
 FFMPEG = "import imageio_ffmpeg; print('ffmpeg', imageio_ffmpeg.get_ffmpeg_version())"
 MACHINE = """
 import os
-from paddock.sims.cpu import usable_cores
+from paddock.cores import usable_cores
 print(usable_cores(), "cores usable of", os.cpu_count())
 """
 

@@ -66,6 +66,8 @@ class Environment:
         self.device = self.sim.device
         self.failures = 0
         """Worlds the engine gave up on since construction; each was reset and the others went on."""
+        self.obs: Obs = {}
+        """What the last reset or step returned to act on."""
         self.tap: Tap | None = None
         """Who hears of every step, such as a Recorder; nobody costs nothing."""
 
@@ -117,7 +119,7 @@ class Environment:
             if stagger:
                 begun.age.copy_(begun.scoped("stagger").choice(self.task.episode_steps)[:, 0])
                 self._everyone.put(self.state.age, begun.age)
-            obs = self._observed(begun)
+            self.obs = obs = self._observed(begun)
         self._begun = True
 
         def no() -> Tensor:
@@ -177,6 +179,7 @@ class Environment:
                 obs = {group: value.clone() for group, value in final_obs.items()}
                 for group, value in self._observed(self._begin(begun)).items():
                     begun.put(obs[group], value)
+            self.obs = obs
             return Step(
                 obs=obs,
                 reward=reward,
@@ -212,6 +215,8 @@ class Environment:
             value.copy_(saved[name])
         self._starts.forget()
         self._begun = True
+        with _Exact():
+            self.obs = self._observed(self.state)
         if self.tap is not None:
             self.tap.begun(self.sim, self._everyone)
 

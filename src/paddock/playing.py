@@ -12,18 +12,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from paddock.contracts import Step
 from paddock.env import Environment, make
 from paddock.errors import PaddockError, unknown
+from paddock.evaluation import Agent, check_episodes, score
 from paddock.gl_choice import has_display
 from paddock.rendering import Camera, Mark
-from paddock.scoring import Rate, Score
+from paddock.scoring import Score
 from paddock.tasks.sensing import heading
 from paddock.tasks.task import Task
 from paddock.videos import write_video
-
-Agent = Callable[[Environment], Tensor]
-"""What to do next in every world; (n, na)."""
 
 VIDEO_FPS = 30
 """At most: a video takes every k-th control step."""
@@ -74,51 +71,10 @@ def play(
     num_worlds: int = 64,
     advance: Callable[[int], None] = lambda episodes: None,
 ) -> Score:
-    """Score `agent` over exactly `episodes` episodes; `advance` hears of each that ends.
-
-    Every world plays a share fixed beforehand: taking whichever episodes end first would favour the short ones.
-    """
-    if episodes < 1:
-        raise PaddockError(f"episodes is {episodes}; a score needs at least 1.")
+    """Score an agent by name over exactly `episodes` episodes; `advance` hears of each that ends."""
+    check_episodes(episodes)
     env = make(task, num_worlds=min(num_worlds, episodes), seed=seed)
-    act = find_agent(agent, env.task)
-    names = [*env.task.done, "failed", "truncated"]
-    left = torch.tensor([len(range(world, episodes, env.num_worlds)) for world in range(env.num_worlds)])
-    sums = torch.zeros(env.num_worlds, len(env.task.reward))
-    total, lengths, successes, ends = torch.zeros(len(env.task.reward)), 0, 0, torch.zeros(len(names), dtype=torch.int64)
-    steps, began = 0, time.perf_counter()
-    env.reset()
-    while (playing := left > 0).any():
-        step = env.step(act(env))
-        steps += 1
-        lengths += int(playing.sum())
-        sums += torch.stack(list(step.terms.values()), dim=1).cpu()
-        counted = step.ended.cpu() & playing
-        if counted.any():
-            total += sums[counted].sum(0)
-            successes += int((step.success.cpu() & counted).sum())
-            ends += torch.bincount(_cause(step)[counted], minlength=len(names))
-            left -= counted.long()
-            advance(int(counted.sum()))
-        sums.masked_fill_(step.ended.cpu()[:, None], 0.0)
-    seconds = time.perf_counter() - began
-    return Score(
-        task=env.task.name,
-        agent=agent,
-        episodes=episodes,
-        success=Rate(count=successes, trials=episodes) if env.task.success else None,
-        mean_return=float(total.sum()) / episodes,
-        mean_length=lengths / episodes,
-        terms={name: float(value) / episodes for name, value in zip(env.task.reward, total, strict=True)},
-        ends={name: int(count) for name, count in zip(names, ends, strict=True) if count},
-        env_steps_per_s=steps * env.num_worlds / seconds,
-    )
-
-
-def _cause(step: Step) -> Tensor:
-    """What ended each world's episode, as a place among the task's ends, `failed`, `truncated`; (n,) int64."""
-    causes = torch.stack([*step.ends.values(), step.failed, step.truncated], dim=1)
-    return causes.to(torch.int64).argmax(1).cpu()  # the first of equal ones
+    return score(env, find_agent(agent, env.task), name=agent, episodes=episodes, advance=advance)
 
 
 def record(

@@ -49,6 +49,8 @@ class Score:
     """Control steps."""
     terms: dict[str, float]
     """Each weighted reward term, summed over an episode, as the mean over episodes."""
+    measures: dict[str, float]
+    """What the task measures, as means over steps; a step that ends an episode does not count."""
     ends: dict[str, int]
     """Episodes by what ended them, the first in the task's order; `truncated` ran out of time, `failed` broke the engine."""
     env_steps_per_s: float
@@ -64,6 +66,8 @@ def show(score: Score) -> None:
     table.add_row(
         "return", f"{score.mean_return:.2f}  = " + "  ".join(f"{name} {value:+.2f}" for name, value in score.terms.items())
     )
+    for name, value in score.measures.items():
+        table.add_row(name, f"{value:.4g} on average")
     table.add_row("length", f"{score.mean_length:.0f} steps on average")
     table.add_row("ends", _ends(score))
     table.add_row("speed", f"{score.env_steps_per_s:,.0f} env steps/s")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections import deque
 from dataclasses import dataclass, field
@@ -158,7 +159,7 @@ def sparkline(values: list[float]) -> str:
     """A curve in one line, each sign the mean of its part."""
     width = min(SPARK_POINTS, len(values))
     edges = [len(values) * i // width for i in range(width + 1)]
-    means = [sum(values[a:b]) / (b - a) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    means = [sum(values[a:b]) / (b - a) for a, b in itertools.pairwise(edges)]
     low, high = min(means), max(means)
     return "".join(BARS[round((value - low) / (high - low) * (len(BARS) - 1)) if high > low else 0] for value in means)
 

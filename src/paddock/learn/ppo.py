@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
 from paddock.contracts import Env, Obs
+from paddock.cores import torch_threads
 from paddock.learn.actor_critic import ActorCritic, everything
 from paddock.learn.normalizer import Normalizer
 from paddock.learn.returns import advantages
@@ -99,9 +99,9 @@ class Ppo:
 
     def update(self, env: Env) -> dict[str, float]:
         """Collect one rollout, learn from it, and return what to log."""
-        with _threads(self.config.collect_threads):
+        with torch_threads(self.config.collect_threads):
             self._collect(env)
-        with _threads(self.config.learn_threads):
+        with torch_threads(self.config.learn_threads):
             return self._learn()
 
     @torch.no_grad()
@@ -252,13 +252,3 @@ def _under(prefix: str, saved: Mapping[str, Tensor]) -> dict[str, Tensor]:
 def _flat(value: Tensor) -> Tensor:
     """(steps, n, ...) as (steps * n, ...)."""
     return value.flatten(0, 1)
-
-
-@contextmanager
-def _threads(count: int) -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(count or before)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

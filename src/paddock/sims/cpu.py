@@ -1,9 +1,7 @@
 """The reference sim: n worlds in one `mujoco.batch`, stepped by the engine's own threads."""
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from types import EllipsisType
 
 import mujoco
@@ -13,6 +11,7 @@ from mujoco.batch import DATA_FIELDS, Batch, SimulationError
 from torch import Tensor
 
 from paddock.contracts import Worlds
+from paddock.cores import usable_cores
 from paddock.errors import BrokenModel, PaddockError, unknown
 
 VEL, ACC, NONE = (int(s) for s in (mujoco.mjtStage.mjSTAGE_VEL, mujoco.mjtStage.mjSTAGE_ACC, mujoco.mjtStage.mjSTAGE_NONE))
@@ -171,17 +170,6 @@ class CpuSim:
             return self._batch.bind(name)
         except ValueError:
             raise unknown("MjData field", name, DATA_FIELDS) from None
-
-
-def usable_cores() -> int:
-    """Cores this process may use: its affinity, cut down by a container's quota."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    quota_file = Path("/sys/fs/cgroup/cpu.max")
-    if quota_file.exists():
-        quota, period = quota_file.read_text().split()
-        if quota != "max":
-            cores = min(cores, max(1, round(int(quota) / int(period))))
-    return cores
 
 
 def _ids(worlds: Worlds) -> np.ndarray:

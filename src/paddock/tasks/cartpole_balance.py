@@ -28,4 +28,5 @@ CARTPOLE_BALANCE = Task(
     success=t.Not(t.AnyOf((fell, off_rail))),
     reset=t.Uniform(joints={"cart": (-0.2, 0.2), "pole": (-0.1, 0.1)}, vel=0.1),
     expert=BalancePole(),
+    presets={"default": {"steps": 300_000, "num_worlds": 256}},
 )

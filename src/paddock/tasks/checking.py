@@ -41,6 +41,8 @@ def check_terms(task: Task, state: State) -> None:
             _check(task, group, name, term, state, "(n,) or (n, k) float", lambda v: v.ndim in (1, 2) and v.is_floating_point())
     for name, (_, term) in task.reward.items():
         _check(task, "reward", name, term, state, "(n,) float", lambda v: v.shape == (n,) and v.is_floating_point())
+    for name, term in task.measure.items():
+        _check(task, "measure", name, term, state, "(n,) float", lambda v: v.shape == (n,) and v.is_floating_point())
     for name, term in task.done.items():
         _check(task, "done", name, term, state, "(n,) bool", lambda v: v.shape == (n,) and v.dtype == torch.bool)
     _check(task, "success", "", task.succeeded, state, "(n,) bool", lambda v: v.shape == (n,) and v.dtype == torch.bool)

@@ -31,5 +31,14 @@ QUADRUPED_WALK = Task(
     success=t.AllOf((t.Below(t.Mean("error"), 0.25), t.Not(t.Fell(tilt_deg=60.0)))),
     reset=t.NearHome(),
     randomize={"friction": t.Friction(0.6, 1.2)},
+    measure={"tracking_error": t.velocity_error},
     expert=Trot(scale=ACTION_SCALE),
+    presets={
+        "default": {
+            "steps": 14_000_000,
+            "num_worlds": 1024,
+            "evaluate_every": 40,
+            "ppo": {"target_kl": 0.02, "entropy_weight": 0.003, "log_std": -0.3},
+        },
+    },
 )

@@ -99,6 +99,8 @@ class Task:
     """What only a critic sees, and no robot needs."""
     success: Term | None = None
     """Recorded, not rewarded. An episode succeeds when this holds at its last step."""
+    measure: Mapping[str, Term] = field(default_factory=dict)
+    """What evaluations report beside the reward, as means over steps; never rewarded, never seen."""
     command: Mapping[str, Memory] = field(default_factory=dict)
     """What an operator may ask for, drawn at random in training."""
     memory: Mapping[str, Memory] = field(default_factory=dict)

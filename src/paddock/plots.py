@@ -1,0 +1,45 @@
+"""Curves of runs as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from paddock.errors import PaddockError
+
+if TYPE_CHECKING:
+    from paddock.trained import Run
+
+WANTED = ("evaluation/success", "evaluation/return", "episode/return", "episode/length")
+BLUE, RANGE = "#2563a8", 0.18
+
+
+def plot_runs(runs: Sequence[Run], path: Path, *, names: Sequence[str] = WANTED, title: str = "") -> Path:
+    """Draw each scalar over environment steps, a line for each run, where the record has it."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    kept = [name for name in names if any(name in run.curves() for run in runs)]
+    if not kept:
+        raise PaddockError(f"none of {', '.join(names)} was recorded yet.")
+    figure, axes = plt.subplots(1, len(kept), figsize=(3.6 * len(kept), 2.8), squeeze=False, layout="constrained")
+    for name, axis in zip(kept, axes[0], strict=True):
+        for i, run in enumerate(run for run in runs if name in run.curves()):
+            curve = run.curve(name, max_points=400)
+            axis.plot(curve.step / 1e6, curve.mean, color=f"C{i}" if len(runs) > 1 else BLUE, label=f"seed {run.card.setup.seed}")
+            axis.fill_between(curve.step / 1e6, curve.min, curve.max, alpha=RANGE, linewidth=0)
+        axis.set_title(name.replace("/", " "), fontsize=9, loc="left")
+        axis.set_xlabel("million steps", fontsize=8)
+        axis.tick_params(labelsize=8)
+        axis.spines[["top", "right"]].set_visible(False)
+        axis.grid(alpha=0.25)
+    if len(runs) > 1:
+        axes[0][0].legend(fontsize=7, frameon=False)
+    figure.suptitle(title or runs[0].card.setup.task, fontsize=10, x=0.01, ha="left", fontweight="bold")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=130)
+    plt.close(figure)
+    return path

@@ -1,0 +1,340 @@
+"""One process's part of a run: the loop, its limits and its record."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+
+from torch import Tensor
+
+from paddock.configuring import TrainConfig
+from paddock.env import Environment, make
+from paddock.evaluation import SELECTION_SEED, acting, score
+from paddock.learn.ppo import Ppo
+from paddock.messages import BestCheckpoint, CheckpointCard, RunProgress
+from paddock.monitoring import Monitor, causes_of, step_columns
+from paddock.recording import record_episodes
+from paddock.runs.checkpoints import BadCheckpoint, Checkpoint
+from paddock.runs.folder import FORMAT, RunFolder, now
+from paddock.runs.live import Live
+from paddock.runs.logbook import Logbook
+from paddock.runs.telemetry import Telemetry, rewind
+from paddock.runs.tensorboard_mirror import TensorBoardSink
+from paddock.runs.wandb_mirror import WandbMirror
+from paddock.scoring import Score
+from paddock.training_view import Glance, View
+
+BEAT_S = 2.0
+SHOWN_TROUBLES = 5
+
+
+@dataclass(eq=False)
+class Sitting:
+    """One process's part of a run, from its beginning or a checkpoint to a limit, an order or a mishap."""
+
+    run: RunFolder
+    env: Environment
+    config: TrainConfig
+    view: View
+    checkpoint: Checkpoint | None = None
+    resumed: int = 0
+    updates: int = 0
+    status: str = "running"
+    detail: str = ""
+    evaluation: Score | None = None
+    troubles: list[str] = field(default_factory=list)
+    numbers: dict[str, float] = field(default_factory=dict)
+
+    def train(self) -> None:
+        """Run until a limit, or until somebody says stop; the record is whole when this returns or raises."""
+        run, env = self.run, self.env
+        self.log = Logbook(run.log)
+        self.learner = Ppo(env, self.config.ppo, seed=self.config.seed)
+        self._began, self._before_s, self._due_beat, self._due_save = time.monotonic(), 0.0, 0.0, 0.0
+        self._rates: list[tuple[float, int]] = []
+        self._saved_at = -1
+        self._reached = self.checkpoint.card.env_steps if self.checkpoint else 0
+        if self.resumed and run.telemetry.exists():
+            rewind(run.telemetry, self._reached)
+        run.checkpoints.drop_after(self._reached)
+        with ExitStack() as stack:
+            self.telemetry = stack.enter_context(
+                Telemetry(
+                    run.telemetry,
+                    terms=tuple(env.task.reward),
+                    causes=causes_of(env),
+                    step_columns=step_columns(env),
+                    worlds=range(self.config.watch_worlds),
+                    sinks=[TensorBoardSink(run.tensorboard, purge_step=self._reached + 1 if self.resumed else None)],
+                )
+            )
+            self.live = stack.enter_context(Live(run.socket, num_worlds=env.num_worlds))
+            if self.live.trouble:
+                self._trouble(self.live.trouble)
+            self.monitor = Monitor(env, self.telemetry, watched=self.config.watch_worlds, live=self.live)
+            if self.checkpoint is not None:
+                self._go_on(self.checkpoint)
+            stopping = stack.enter_context(stop_signals())
+            if self.config.wandb:
+                self._mirror = WandbMirror(run.path, project=self.config.wandb)
+                self._mirror.start()
+                stack.callback(self._mirror.stop)
+            stack.callback(self.view.close)
+            self._say("resumed" if self.resumed else "started", env_steps=self.env_steps, num_worlds=env.num_worlds)
+            try:
+                self._loop(stopping)
+            except BaseException as error:
+                self.status, self.detail = "failed", f"{type(error).__name__}: {error}"
+                raise
+            finally:
+                self._end()
+
+    @property
+    def env_steps(self) -> int:
+        return self.monitor.env_steps
+
+    @property
+    def seconds(self) -> float:
+        """Spent training, in this sitting and before."""
+        return self._before_s + time.monotonic() - self._began
+
+    @property
+    def share(self) -> float:
+        """Of the training that is done."""
+        parts = [self.env_steps / self.config.steps] if self.config.steps else []
+        parts += [self.seconds / (60 * self.config.minutes)] if self.config.minutes else []
+        return min(1.0, max(parts))
+
+    def _loop(self, stopping: Callable[[], str]) -> None:
+        self._due_save = time.monotonic() + self.config.save_every_s
+        self._beat(force=True)
+        while self.share < 1.0:
+            learned = self.learner.update(self.monitor)
+            self.updates += 1
+            self._log(learned)
+            if self.config.evaluate_every and self.updates % self.config.evaluate_every == 0:
+                self._evaluate()
+            if self.config.record_every and self.updates % self.config.record_every == 0:
+                self._sample()
+            if time.monotonic() >= self._due_save:
+                self.save()
+            self._obey(self.live.commands())
+            if reason := stopping() or self.detail:
+                self.status, self.detail = "stopped", reason
+                return
+            self._beat()
+        if self._evaluated_at != self.updates:
+            self._evaluate()
+        self._sample()
+        self.status = "finished"
+
+    def _log(self, learned: Mapping[str, float]) -> None:
+        self._rates = [*self._rates[-10:], (time.monotonic(), self.env_steps)]
+        (then, before), (at, steps) = self._rates[0], self._rates[-1]
+        rate = (steps - before) / (at - then) if at > then else math.nan
+        self.numbers = self.monitor.numbers() | {f"learn/{name}": value for name, value in learned.items()} | {"steps_per_s": rate}
+        self.telemetry.scalars(self.env_steps, self.numbers)
+        self.view.show(self._glance())
+
+    _evaluated_at = 0
+    _mirror: WandbMirror | None = None
+
+    def _evaluate(self) -> None:
+        """Score the policy on fixed seeds; a better one than ever is saved and marked."""
+        self._evaluated_at = self.updates
+        episodes = self.config.evaluate_episodes
+        env = make(self.env.task, num_worlds=min(64, episodes), seed=SELECTION_SEED, sim=self.config.sim)
+        self.evaluation = found = score(env, acting(self.learner.policy), name="policy", episodes=episodes)
+        rate = found.success.value if found.success else None
+        seen = {"return": found.mean_return, "length": found.mean_length} | ({} if rate is None else {"success": rate})
+        self.telemetry.scalars(self.env_steps, {f"evaluation/{name}": value for name, value in seen.items()})
+        self.log.write("evaluated", env_steps=self.env_steps, **seen)
+        best = self.run.checkpoints.best()
+        candidate = BestCheckpoint(env_steps=self.env_steps, success=rate, mean_return=found.mean_return)
+        if (best is None or _merit(candidate) > _merit(best)) and self.save():
+            self.run.checkpoints.mark_best(candidate)
+
+    def _sample(self) -> None:
+        """Record an episode of the policy as it is now, to be replayed bit for bit."""
+        env = make(self.env.task, seed=SELECTION_SEED, sim=self.config.sim)
+        try:
+            record_episodes(env, acting(self.learner.policy), self.run.recordings / f"{self.env_steps:012d}.mcap", episodes=1)
+        except OSError as refusal:
+            self._trouble(f"no recording at {self.env_steps:,} steps: {refusal.strerror or refusal}")
+
+    def save(self) -> bool:
+        """Write a checkpoint; a disk that refuses it is a trouble, not an end."""
+        self._due_save = time.monotonic() + self.config.save_every_s
+        if self._saved_at == self.updates:
+            return True
+        card = CheckpointCard(
+            format=FORMAT,
+            run=self.run.path.name,
+            task=self.env.task.name,
+            source_sha256=self.run.card().setup.source.sha256,
+            algorithm="ppo",
+            env_steps=self.env_steps,
+            updates=self.updates,
+            seconds=self.seconds,
+        )
+        try:
+            self.run.checkpoints.save(self._tensors(), card, keep=self.config.keep)
+        except OSError as refusal:
+            self._trouble(f"no checkpoint at {self.env_steps:,} steps: {refusal.strerror or refusal}")
+            return False
+        self._saved_at = self.updates
+        self.log.write("saved", env_steps=self.env_steps, updates=self.updates)
+        return True
+
+    def _tensors(self) -> dict[str, Tensor]:
+        parts = {"learner": self.learner.state(), "env": self.env.save(), "monitor": self.monitor.save()}
+        return {f"{part}/{name}": value for part, tensors in parts.items() for name, value in tensors.items()}
+
+    def _go_on(self, checkpoint: Checkpoint) -> None:
+        card = checkpoint.card
+        if card.task != self.env.task.name:
+            raise BadCheckpoint(f"{checkpoint.path} is of task '{card.task}', not '{self.env.task.name}'.")
+        self.learner.load(checkpoint.under("learner/"))
+        self.env.load(checkpoint.under("env/"))
+        self.monitor.load(checkpoint.under("monitor/"))
+        self.updates, self._before_s = card.updates, card.seconds
+        self._saved_at, self._evaluated_at = card.updates, card.updates
+
+    def _obey(self, commands: Sequence[str]) -> None:
+        for command in commands:
+            self._say(command)
+            if command == "save":
+                self.save()
+            elif command == "stop":
+                self.detail = "asked to stop over live.sock"
+            elif command == "pause":
+                self._pause()
+
+    def _pause(self) -> None:
+        """Wait, costing nothing, until somebody says go on."""
+        began = time.monotonic()
+        self.status = "paused"
+        while self.status == "paused":
+            self._beat(force=True)
+            self.view.show(replace(self._glance(), paused=True))
+            time.sleep(0.2)
+            for command in self.live.commands():
+                if command in ("resume", "stop"):
+                    self.status = "running"
+                if command != "resume":
+                    self._obey([command] if command != "pause" else [])
+        self._before_s -= time.monotonic() - began
+        self._rates.clear()
+
+    def _beat(self, *, force: bool = False) -> None:
+        """Show a sign of life in run.json every two seconds."""
+        if not force and time.monotonic() < self._due_beat:
+            return
+        self._due_beat = time.monotonic() + BEAT_S
+        progress = self._progress()
+        self.live.report({"status": progress.status, "env_steps": progress.env_steps, "seconds": progress.seconds})
+        try:
+            card = replace(self.run.card(), progress=progress)
+            if self.status in ("running", "paused"):
+                self.run.beat(card)
+            else:
+                self.run.write(card)
+        except OSError as refusal:
+            self._trouble(f"run.json cannot be written: {refusal.strerror or refusal}")
+
+    def _progress(self) -> RunProgress:
+        best, health = self.run.checkpoints.best(), self.telemetry.health()
+        return RunProgress(
+            status=self.status,
+            detail=self.detail,
+            heartbeat=now(),
+            pid=os.getpid(),
+            env_steps=self.env_steps,
+            updates=self.updates,
+            seconds=self.seconds,
+            mean_return=self.numbers.get("episode/return"),
+            success=self.numbers.get("episode/success"),
+            best_success=best.success if best else None,
+            resumed=self.resumed,
+            dropped_rows=health.dropped,
+            troubles=self._all_troubles(),
+        )
+
+    def _all_troubles(self) -> tuple[str, ...]:
+        health = self.telemetry.health()
+        found = list(self.troubles[-SHOWN_TROUBLES:])
+        if health.dropped:
+            found.append(f"telemetry lost {health.dropped:,} rows: {health.last_error}")
+        elif health.errors and health.queued and health.lag_s > 1.0:
+            found.append(f"telemetry waits for the disk: {health.last_error}")
+        if self._mirror is not None and (mirrored := self._mirror.health()).errors:
+            found.append(f"W&B: {mirrored.errors} errors, the last: {mirrored.last_error}")
+        return (*found, *(f"no longer mirrored: {sink}" for sink in health.lost_sinks))
+
+    def _trouble(self, text: str) -> None:
+        if text not in self.troubles:
+            self.troubles.append(text)
+            self.view.note(f"! {text}")
+        self.log.write("trouble", "warning", text=text)
+
+    def _say(self, event: str, **values: object) -> None:
+        self.log.write(event, **values)
+        self.telemetry.event(self.env_steps, "status", {"event": event, **values})
+
+    def _glance(self) -> Glance:
+        return Glance(
+            task=self.env.task.name,
+            run=self.run.path.name,
+            env_steps=self.env_steps,
+            updates=self.updates,
+            seconds=self.seconds,
+            share=self.share,
+            steps_per_s=self.numbers.get("steps_per_s", math.nan),
+            numbers=self.numbers,
+            evaluation=_line(self.evaluation) if self.evaluation else "",
+            troubles=self._all_troubles(),
+        )
+
+    def _end(self) -> None:
+        """Leave everything written; after an error too, since the last update was whole when it was saved."""
+        if self.status != "failed":
+            self.save()
+        self._say(self.status, detail=self.detail, env_steps=self.env_steps)
+        self.telemetry.flush()
+        self._beat(force=True)
+
+
+def _merit(best: BestCheckpoint) -> tuple[float, float]:
+    return (-1.0 if best.success is None else best.success, best.mean_return)
+
+
+def _line(found: Score) -> str:
+    success = f"success {found.success}, " if found.success else ""
+    return f"{success}return {found.mean_return:.2f}, {found.mean_length:.0f} steps, over {found.episodes} episodes"
+
+
+@contextmanager
+def stop_signals() -> Iterator[Callable[[], str]]:
+    """The name of the signal that asked to stop, or nothing. A second Ctrl-C does not wait for the update to end."""
+    heard: list[str] = []
+
+    def hear(number: int, frame: object) -> None:
+        if heard and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        heard.append(signal.Signals(number).name)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: ""
+        return
+    before = {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: heard[0] if heard else ""
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

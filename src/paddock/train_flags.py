@@ -1,0 +1,67 @@
+"""The flags of `paddock train`: every setting, with the defaults of the task, preset and file that were named."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from paddock.configuring import TrainConfig, configure
+from paddock.errors import PaddockError
+from paddock.tasks.finding import find_task
+from paddock.trained import RUNS_DIR
+
+HELP = """Train a task and keep a run of it. The TASK comes first.
+
+Settings come from the task's preset, then from --config, then from flags; the later ones win.
+
+Examples:
+    paddock train quadruped-balance
+    paddock train cartpole-swingup --seed 3 --minutes 2
+    paddock train my_task.py:LEAN --preset debug
+    paddock train quadruped-walk --ppo.learning-rate 3e-4 --ppo.hidden 256 128
+    paddock train quadruped-walk --config runs/20261116-120000-quadruped-walk-s0-1a2b/run.json --seed 1"""
+
+
+def parse(args: Sequence[str]) -> tuple[str, TrainConfig, str, Path]:
+    """Task, settings, preset and folder of runs, as asked for on the command line."""
+    task, *rest = args or ["--help"]
+    if task in ("-h", "--help"):
+        task, base, rest = "TASK", TrainConfig(), ["--help"]
+    elif task.startswith("-"):
+        raise PaddockError(f"the task comes first, not '{task}': paddock train quadruped-balance {' '.join(args)}")
+    else:
+        file = _given(rest, "--config")
+        base = configure(find_task(task), preset=_given(rest, "--preset") or "default", file=Path(file) if file else None)
+    if _given(rest, "--minutes") and not _given(rest, "--steps"):
+        base = replace(base, steps=0)
+
+    def wanted(
+        settings: Annotated[TrainConfig, tyro.conf.arg(name="")] = base,
+        *,
+        preset: str = "default",
+        config: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+        runs_dir: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = RUNS_DIR,
+    ) -> tuple[str, TrainConfig, str, Path]:
+        """Flags.
+
+        Args:
+            settings: What the training is told.
+            preset: debug (seconds, to see that everything runs), default, full, or one of the task's own.
+            config: A YAML file with settings, or another run's run.json.
+            runs_dir: Where runs are kept.
+        """
+        return task, settings, preset, runs_dir
+
+    return tyro.cli(wanted, prog=f"paddock train {task}", description=HELP, args=rest, config=(tyro.conf.FlagCreatePairsOff,))
+
+
+def _given(args: Sequence[str], flag: str) -> str:
+    """The value of a flag on which the defaults of the others depend."""
+    for i, word in enumerate(args):
+        if word == flag and i + 1 < len(args):
+            return args[i + 1]
+        if word.startswith(f"{flag}="):
+            return word.removeprefix(f"{flag}=")
+    return ""

@@ -1,0 +1,126 @@
+"""Task + learner -> run, begun anew or gone on with after it was cut short."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+
+from paddock.configuring import TrainConfig, as_words, configure, settle
+from paddock.env import make
+from paddock.errors import PaddockError
+from paddock.evaluation import FIRST_EVALUATION_SEED
+from paddock.messages import GitState, RunSetup
+from paddock.platforms import this_platform
+from paddock.runs.checkpoints import BadCheckpoint
+from paddock.runs.folder import FORMAT, RunFolder, is_alive, new_id, now
+from paddock.sitting import Sitting
+from paddock.sources import source_of, task_of
+from paddock.tasks.finding import find_task
+from paddock.tasks.task import Task
+from paddock.training_view import Nobody, View
+
+
+def start(
+    task: str | Path | Task,
+    *,
+    preset: str = "default",
+    config: TrainConfig | Path | None = None,
+    runs_dir: Path = Path("runs"),
+    view: View | None = None,
+    command: Sequence[str] = ("paddock.train",),
+    settings: Mapping[str, object] | None = None,
+) -> RunFolder:
+    """Train a task anew. `settings` are those of TrainConfig, and win over `config`, which wins over the preset."""
+    settings = dict(settings or {})
+    found = find_task(task)
+    if isinstance(config, TrainConfig):
+        config, settings = None, as_words(config) | settings
+    settled = settle(configure(found, preset=preset, file=config, flags=settings))
+    if not 0 <= settled.seed < FIRST_EVALUATION_SEED:
+        raise PaddockError(f"seed is {settled.seed}; wanted 0 to {FIRST_EVALUATION_SEED - 1:,}: the rest is kept for evaluation.")
+    env = make(found, num_worlds=settled.num_worlds, seed=settled.seed, sim=settled.sim, num_threads=settled.num_threads)
+    source, content = source_of(task)
+    setup = RunSetup(
+        format=FORMAT,
+        id=new_id(found.name, settled.seed),
+        task=found.name,
+        task_version=found.version,
+        source=source,
+        model_sha256=sha256(env.model_text.encode()).hexdigest(),
+        algorithm="ppo",
+        preset=preset,
+        config=as_words(settled),
+        seed=settled.seed,
+        num_worlds=settled.num_worlds,
+        command=tuple(command),
+        created=now(),
+        host=os.uname().nodename,
+        paddock=version("paddock"),
+        torch=version("torch"),
+        numpy=version("numpy"),
+        python=platform.python_version(),
+        git=git_state(Path.cwd()),
+        platform=this_platform(),
+    )
+    run = RunFolder.create(runs_dir, setup, task_source=content)
+    Sitting(run, env, settled, view or Nobody()).train()
+    return run
+
+
+def resume(
+    run: RunFolder, *, steps: int = 0, minutes: float = 0.0, view: View | None = None, task: Task | None = None
+) -> RunFolder:
+    """Go on from the newest whole checkpoint, bit for bit; for `steps` or `minutes` more where the run has reached its limit."""
+    card = run.card()
+    if is_alive(card) and card.progress.pid != os.getpid():
+        raise PaddockError(
+            f"{run.path.name} is running, as process {card.progress.pid}. Stop it first: paddock tell {run.path.name} stop"
+        )
+    run.clean()
+    found = task or task_of(run)
+    config = configure(found, flags=card.setup.config)
+    try:
+        checkpoint = run.checkpoints.load()
+    except BadCheckpoint:
+        if run.checkpoints.steps():
+            raise
+        checkpoint = None  # it was cut short before its first: begin again
+    if checkpoint is not None and (steps or minutes):
+        config = replace(
+            config,
+            steps=checkpoint.card.env_steps + steps if steps else 0,
+            minutes=checkpoint.card.seconds / 60 + minutes if minutes else 0.0,
+        )
+        run.write(replace(card, setup=replace(card.setup, config=as_words(config))))
+    env = make(found, num_worlds=config.num_worlds, seed=config.seed, sim=config.sim, num_threads=config.num_threads)
+    text = sha256(env.model_text.encode()).hexdigest()
+    if text != card.setup.model_sha256:
+        raise PaddockError(
+            f"the model of '{found.name}' is another than when {run.path.name} began: its robot or scene has changed. Train anew."
+        )
+    Sitting(run, env, config, view or Nobody(), checkpoint=checkpoint, resumed=card.progress.resumed + 1).train()
+    return run
+
+
+def git_state(folder: Path) -> GitState | None:
+    """The commit that `folder` is at; None outside a repository, or without git."""
+
+    def git(*words: str) -> str:
+        return subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=True, timeout=5).stdout.strip()
+
+    try:
+        return GitState(commit=git("rev-parse", "HEAD"), dirty=bool(git("status", "--porcelain", "--untracked-files=no")))
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def command_line() -> tuple[str, ...]:
+    """How this process was called."""
+    return tuple(sys.argv)
