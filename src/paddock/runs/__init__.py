@@ -1,0 +1,1 @@
+"""Runs: the durable record of a training, a folder that everything after it reads."""
