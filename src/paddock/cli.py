@@ -135,19 +135,35 @@ def doctor() -> int:
     return run()
 
 
-def demo(*, out: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("out")) -> None:
+def tour(*, out: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("out")) -> None:
     """Play every task for a moment, print scores and throughput, and draw a contact sheet.
+
+    Examples:
+        paddock tour
+        paddock tour --out /tmp/paddock
+
+    Args:
+        out: Where tour.png goes.
+    """
+    from paddock.tour import run
+
+    run(out)
+
+
+def demo(*, out: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("out"), quick: bool = False) -> None:
+    """Teach a quadruped to stand under pushes, on this CPU, in about a minute; evaluate it, film it, draw its curves.
 
     Examples:
         paddock demo
         paddock demo --out /tmp/paddock
 
     Args:
-        out: Where demo.png goes.
+        out: Where the run, the film and the curves go.
+        quick: Train for seconds instead, to see that everything works here.
     """
     from paddock.demo import run
 
-    run(out)
+    run(out, quick=quick)
 
 
 COMMANDS: dict[str, Callable[..., int | None]] = {
@@ -164,6 +180,7 @@ COMMANDS: dict[str, Callable[..., int | None]] = {
     "tell": run_commands.tell,
     "bench": bench,
     "doctor": doctor,
+    "tour": tour,
     "demo": demo,
 }
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-import types
+import math
+import re
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
+from reprlib import repr as short
 from typing import Any
 
 from paddock.cores import usable_cores
@@ -19,7 +21,14 @@ WORLDS_PER_CORE = 512
 MAX_WORLDS = 4096
 WORLD_MIB = 0.5
 """Memory that a world takes, generously."""
-MAX_FILE_BYTES = 1_000_000
+THREADED_SAMPLES = 1024
+"""Below so many samples in a minibatch, a second thread costs more than it brings."""
+MAX_FILE_BYTES = 100_000
+LEAST: dict[str, int] = dict.fromkeys(("evaluate_episodes", "keep", "ppo.horizon", "ppo.epochs", "ppo.minibatches"), 1)
+"""Of these settings; 0 of every other number but `ANY`."""
+MOST = {"ppo.discount": 1, "ppo.trace": 1}
+ANY = ("seed", "ppo.log_std")
+WANTED = {int: "a whole number", float: "a number", bool: "true or false", str: "text", tuple: "a list of whole numbers"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,25 +84,54 @@ def configure(
         raise unknown(f"preset of {task.name}:", preset, presets)
     words = dict(presets[preset])
     for more in (read_file(file) if file is not None else {}, flags or {}):
-        alone = {"steps": 0} if "minutes" in more and "steps" not in more else {}
+        alone = {"steps": 0} if more.get("minutes") and "steps" not in more else {}
         words = _over(words, alone | dict(more))
     return _resolved(words)
 
 
 def settle(config: TrainConfig) -> TrainConfig:
     """Put numbers where the config leaves the choice to the machine, and refuse what cannot be."""
-    for name in ("steps", "minutes", "num_worlds", "num_threads", "evaluate_every", "watch_worlds", "record_every"):
-        if getattr(config, name) < 0:
-            raise PaddockError(f"{name} is {getattr(config, name)}; it cannot be negative. 0 leaves the choice to Paddock.")
-    for name in ("evaluate_episodes", "keep"):
-        if getattr(config, name) < 1:
-            raise PaddockError(f"{name} is {getattr(config, name)}; it must be at least 1.")
-    if not config.steps and not config.minutes:
-        raise PaddockError("neither steps nor minutes limits this training. Give one: --minutes 10")
+    _check(config)
     threads = config.num_threads or usable_cores()
     worlds = config.num_worlds or _worlds(threads)
-    ppo = config.ppo if config.ppo.learn_threads else replace(config.ppo, learn_threads=threads)
+    samples = worlds * config.ppo.horizon
+    if config.ppo.minibatches > samples:
+        raise PaddockError(
+            f"ppo.minibatches is {config.ppo.minibatches}, but {worlds} worlds and ppo.horizon {config.ppo.horizon} give only "
+            f"{samples} samples to split."
+        )
+    learn_threads = config.ppo.learn_threads or (threads if samples // config.ppo.minibatches >= THREADED_SAMPLES else 1)
+    ppo = replace(config.ppo, learn_threads=learn_threads)
     return replace(config, num_worlds=worlds, num_threads=threads, ppo=ppo, watch_worlds=min(config.watch_worlds, worlds))
+
+
+def _check(config: TrainConfig) -> None:
+    for name, value in _numbers(config):
+        least, most = LEAST.get(name, 0), MOST.get(name)
+        if name not in ANY and not least <= value <= (math.inf if most is None else most):
+            raise PaddockError(f"{name} is {value}; wanted {least} {'or more' if most is None else f'to {most}'}.")
+    if not config.ppo.hidden or min(config.ppo.hidden) < 1:
+        raise PaddockError(f"ppo.hidden is {config.ppo.hidden}; wanted the width of each hidden layer, such as 128 128.")
+    if not config.steps and not config.minutes:
+        raise PaddockError("neither steps nor minutes limits this training. Give one: --minutes 10")
+
+
+def plan(config: TrainConfig) -> str:
+    """A settled config in a few words."""
+    limits = [f"{config.steps:,} steps"] if config.steps else []
+    limits += [f"{config.minutes:g} minutes"] if config.minutes else []
+    threads = f"{config.num_threads} thread{'s' * (config.num_threads > 1)}"
+    return f"{' or '.join(limits)}, {config.num_worlds:,} worlds on {threads}, seed {config.seed}"
+
+
+def _numbers(config: Any, group: str = "") -> Iterator[tuple[str, float]]:
+    """Every setting that is a number, by its name."""
+    for member in fields(config):
+        value = getattr(config, member.name)
+        if is_dataclass(value):
+            yield from _numbers(value, f"{group}{member.name}.")
+        elif isinstance(value, int | float):
+            yield f"{group}{member.name}", value
 
 
 def _worlds(threads: int) -> int:
@@ -114,26 +152,37 @@ def read_file(file: Path) -> dict[str, object]:
         raise PaddockError(f"{file} has {file.stat().st_size:,} bytes; a config is smaller than {MAX_FILE_BYTES:,}.")
     words = _parsed(file)
     if isinstance(words, dict) and "setup" in words:  # a run.json
-        words = words["setup"].get("config") if isinstance(words["setup"], dict) else None
-    if words is None:
+        setup = words["setup"]
+        words = setup.get("config") if isinstance(setup, dict) else None
+        if not isinstance(words, dict):
+            raise PaddockError(f"{file} looks like a run.json, but holds no settings.")
+    if words is None:  # an empty file changes nothing
         return {}
     if not isinstance(words, dict):
-        raise PaddockError(f"{file} holds a {type(words).__name__}; wanted names and values, such as `steps: 1000000`.")
+        raise PaddockError(f"{file} holds {short(words)}; wanted names and values, such as `steps: 1000000`.")
     return words
 
 
 def _parsed(file: Path) -> Any:
     import yaml
 
-    text = file.read_text()
+    class Plain(yaml.SafeLoader):
+        """YAML without objects and without aliases, a few lines of which fill any memory."""
+
+        def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+            if self.check_event(yaml.AliasEvent):
+                raise PaddockError(f"{file} uses a YAML alias (*name); write the values out.")
+            return super().compose_node(parent, index)
+
+    # 5e6 and 3e-4 are how people write numbers; YAML 1.1 would read text
+    Plain.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$"), [*"-+0123456789"])
     try:
-        if file.suffix == ".json":
-            return json.loads(text)
-        if "&" in text and any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text)):
-            raise PaddockError(f"{file} uses YAML aliases (*name); write the values out.")  # a few lines of them fill any memory
-        return yaml.safe_load(text)
-    except (json.JSONDecodeError, yaml.YAMLError, RecursionError) as refusal:
+        text = file.read_text(encoding="utf-8")
+        return json.loads(text) if file.suffix == ".json" else yaml.load(text, Plain)
+    except (ValueError, yaml.YAMLError) as refusal:
         raise PaddockError(f"{file} cannot be read: {refusal}") from None
+    except RecursionError:
+        raise PaddockError(f"{file} cannot be read: it is nested too deeply.") from None
 
 
 def _over(words: Mapping[str, object], more: Mapping[str, object]) -> dict[str, object]:
@@ -157,21 +206,31 @@ def as_words(config: TrainConfig) -> dict[str, object]:
 def _read(kind: Any, value: Any, where: str) -> Any:
     """`value` as `kind`; a group may leave members out, and then has their defaults."""
     if is_dataclass(kind):
-        if not isinstance(value, Mapping):
-            raise PaddockError(f"setting {where or 'config'} is {value!r}; wanted names and values.")
-        hints = typing.get_type_hints(kind)
-        known = [member.name for member in fields(kind)]
-        for name in value:
-            if name not in known:
-                raise unknown("setting", f"{where}{name}", [f"{where}{member}" for member in known])
-        return typing.cast(Any, kind)(**{name: _read(hints[name], part, f"{where}{name}.") for name, part in value.items()})
+        return _read_group(kind, value, where)
     where = where.removesuffix(".")
     if typing.get_origin(kind) is tuple and isinstance(value, list | tuple):
-        return tuple(_read(typing.get_args(kind)[0], part, f"{where}[{i}].") for i, part in enumerate(value))
+        return tuple(_read(typing.get_args(kind)[0], part, f"{where}[{i}]") for i, part in enumerate(value))
     if kind is float and type(value) is int:
         return float(value)
     if kind is int and type(value) is float and value.is_integer():
         return int(value)  # 5e6 is how people write steps
-    if isinstance(kind, types.GenericAlias) or type(value) is not kind:
-        raise PaddockError(f"setting {where} is {value!r}; wanted {getattr(kind, '__name__', kind)}.")
+    if type(value) is not kind or (kind is float and not math.isfinite(value)):
+        raise PaddockError(f"setting {where} is {short(value)}; wanted {WANTED[typing.get_origin(kind) or kind]}.")
     return value
+
+
+def _read_group(kind: Any, value: Any, where: str) -> Any:
+    if not isinstance(value, Mapping):
+        raise PaddockError(f"setting {where.removesuffix('.') or 'config'} is {short(value)}; wanted names and values.")
+    hints = typing.get_type_hints(kind)
+    known = [member.name for member in fields(kind)]
+    for name in value:
+        if name not in known:
+            raise unknown("setting", f"{where}{name}", _names(kind, where))
+    return kind(**{name: _read(hints[name], part, f"{where}{name}.") for name, part in value.items()})
+
+
+def _names(kind: Any, where: str) -> Iterator[str]:
+    """Every setting in a group and the groups in it, such as `ppo.learning_rate`."""
+    for name, hint in typing.get_type_hints(kind).items():
+        yield from _names(hint, f"{where}{name}.") if is_dataclass(hint) else [f"{where}{name}"]

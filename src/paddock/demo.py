@@ -1,103 +1,58 @@
-"""A first look: every task played by nobody, by chance and by its own controller; scores, speed and a picture."""
+"""A first minute: a quadruped learns to stand under pushes; its score, its film, its curves, and what to try next."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
-from paddock.env import make
-from paddock.playing import agents_of, camera_of, find_agent, marks, play, pose
-from paddock.rendering import Camera
+from paddock.evaluation import acting
+from paddock.gl_choice import best_gl
+from paddock.judging import NUM_WORLDS, film_episode, judge, write_judgement
+from paddock.playing import agents_of
+from paddock.plots import plot_runs
 from paddock.scoring import show_all
-from paddock.sheets import Strip, contact_sheet
-from paddock.tasks import TASK_NAMES
-from paddock.tasks.finding import find_task
-from paddock.terminal import plain_table, progress, screen
+from paddock.terminal import progress, screen
+from paddock.trained import train
+from paddock.training_view import view_for
 
-TASKS = tuple(name for name in TASK_NAMES if not name.startswith("gym-"))  # those are here for comparison, not to show
-EPISODES = 8
-SPEED_WORLDS = 256
-SPEED_S = 1.5
-COLUMNS = 6
-FRAME = (640, 400)
-NEXT = {
-    "paddock list": "the tasks",
-    "paddock inspect quadruped-walk": "what one is made of",
-    "paddock play quadruped-walk --agent scripted --render out/walk.mp4": "a film",
-    "paddock bench --quick": "how fast this machine is",
-    "paddock doctor": "what is missing here",
-}
+TASK = "quadruped-stand"
+EPISODES = 64
 
 
-def run(out: Path = Path("out")) -> None:
-    """Play, measure, draw; the picture goes to `out`/demo.png."""
+def run(out: Path = Path("out"), *, quick: bool = False) -> None:
+    """Train, evaluate, film, draw; everything goes below `out`."""
     console = screen()
-    agents = [(name, agent) for name in TASKS for agent in agents_of(find_task(name))]
-    with progress("playing", len(agents)) as advance:
-        scores = []
-        for name, agent in agents:
-            scores.append(play(name, agent=agent, episodes=EPISODES, num_worlds=EPISODES))
-            advance(1)
-    console.print(f"\n[bold]Scores[/] [dim]over {EPISODES} episodes[/]\n")
-    show_all(scores)
-
-    table = plain_table()
-    for name in ("task", "env steps/s", "physics steps/s"):
-        table.add_column(name, justify="left" if name == "task" else "right")
-    with progress("measuring", len(TASKS)) as advance:
-        for name in TASKS:
-            env_steps, physics_steps = throughput(name)
-            table.add_row(f"[bold cyan]{name}[/]", f"{env_steps:,.0f}", f"{physics_steps:,.0f}")
-            advance(1)
-    console.print(f"\n[bold]Speed[/] [dim]{SPEED_WORLDS} worlds on the CPU, random actions, rewards and observations included[/]\n")
-    console.print(table)
-
-    with progress("drawing", len(TASKS)) as advance:
-        strips = []
-        for name in TASKS:
-            strips.append(strip(name))
-            advance(1)
-    picture = out / "demo.png"
-    out.mkdir(parents=True, exist_ok=True)
-    contact_sheet(strips, title="Paddock", subtitle="four tasks, played by their scripted controllers").save(picture)
-    console.print(f"\n[bold]Picture[/] {picture}\n\n[bold]Next[/]\n")
-    for command, why in NEXT.items():
-        console.print(f"  {command:<68} [dim]{why}[/]")
-
-
-def throughput(task: str) -> tuple[float, float]:
-    """Environment steps and physics steps a second of `task` under random actions, summed over worlds."""
-    env = make(task, num_worlds=SPEED_WORLDS)
-    env.reset()
-    env.step(env.sample())
-    steps, began = 0, time.perf_counter()
-    while (seconds := time.perf_counter() - began) < SPEED_S:
-        env.step(env.sample())
-        steps += 1
-    rate = steps * SPEED_WORLDS / seconds
-    return rate, rate * env.substeps
-
-
-def strip(name: str) -> Strip:
-    """Moments of one episode under the task's controller, closer together where more happens."""
-    env = make(name)
-    act = find_agent("scripted", env.task)
-    env.reset()
-    ended, moments = False, []
-    while not ended:
-        moments.append((env.state.time[0].item(), *(np.copy(part) for part in pose(env)), marks(env)))
-        ended = bool(env.step(act(env)).ended[0])
-    chosen = [moments[i] for i in eventful([qvel for _, _, qvel, _ in moments], COLUMNS)]
-    with Camera(env.visual_model, width=FRAME[0], height=FRAME[1], camera=camera_of(env)) as camera:
-        frames = [camera.frame(qpos, qvel, marks=seen) for _, qpos, qvel, seen in chosen]
-    return Strip(title=name, subtitle=env.task.summary, frames=frames, captions=[f"{t:.1f} s" for t, *_ in chosen])
-
-
-def eventful(qvel: Sequence[np.ndarray], count: int) -> list[int]:
-    """Steps from the first to the last, between which equal amounts of motion and of time pass."""
-    motion = np.linalg.norm(np.array(qvel), axis=1)
-    passed = np.cumsum(motion / motion.sum() + 1 / len(motion))
-    return [int(np.argmin(np.abs(passed - goal))) for goal in np.linspace(passed[0], passed[-1], count)]
+    console.print(f"\n[bold]Learning[/] [cyan]{TASK}[/]: twelve joint torques, a push every two seconds.\n")
+    trained = train(TASK, preset="debug" if quick else "default", runs_dir=out / "runs", view=view_for(console))
+    episodes = 4 if quick else EPISODES
+    with progress("evaluating", episodes * (1 + len(agents_of(trained.task)))) as advance:
+        judgement = judge(trained, episodes=episodes, advance=advance)
+    write_judgement(judgement, trained.folder.evaluations)
+    console.print(f"\n[bold]Scores[/] [dim]over {episodes} episodes it never saw[/]\n")
+    show_all(judgement.scores)
+    curves = plot_runs([trained], out / "demo-curves.png")
+    console.print(f"\n[bold]Curves[/]  {curves}")
+    if best_gl() is None:
+        console.print("[bold]Film[/]    none: nothing here can draw. See `paddock doctor`.")
+    else:
+        film = out / "demo.mp4"
+        with progress("filming", judgement.best.length * trained.task.control_dt) as told:
+            film_episode(
+                trained.task,
+                acting(trained.load().policy),
+                judgement.best,
+                film,
+                seed=judgement.seed,
+                num_worlds=min(NUM_WORLDS, episodes),
+                advance=told,
+            )
+        console.print(f"[bold]Film[/]    {film}")
+    console.print(f"[bold]Run[/]     {trained.path}\n\n[bold]Next[/]\n")
+    here = f"--runs-dir {out / 'runs'}"
+    for command, why in {
+        f"paddock evaluate latest {here}": "a longer look at what it learned",
+        f"paddock export latest {here}": "the same policy as one ONNX graph for a robot",
+        f"paddock resume latest --minutes 2 {here}": "let it learn on",
+        "paddock train quadruped-walk": "teach it to walk",
+        "paddock tour": "all tasks, and how fast this machine is",
+    }.items():
+        console.print(f"  {command:<56} [dim]{why}[/]", soft_wrap=True)

@@ -12,6 +12,7 @@ import numpy as np
 
 from paddock.cores import torch_threads
 from paddock.env import make
+from paddock.errors import PaddockError
 from paddock.evaluation import FINAL_SEED, Agent, Episode, acting, check_episodes, play_out, score
 from paddock.playing import VIDEO_FPS, agents_of, camera_of, find_agent, marks, pose
 from paddock.rendering import Camera
@@ -22,6 +23,7 @@ from paddock.trained import Run
 from paddock.videos import write_video
 
 NUM_WORLDS = 64
+SEEDS, SEED_STEP = 1_000_000, 100
 FILM_SIZE = (640, 400)
 
 
@@ -41,6 +43,18 @@ class Judgement:
     @property
     def scores(self) -> tuple[Score, ...]:
         return (*self.others, self.policy)
+
+    @property
+    def name(self) -> str:
+        """Of its files: what has the same name has the same result."""
+        return f"{self.env_steps:012d}-seed-{self.seed}-episodes-{self.policy.episodes}"
+
+
+def seed_of(number: int) -> int:
+    """The seed of an evaluation's episodes, by number: none that training uses, or chose its best checkpoint by."""
+    if not 0 <= number < SEEDS:
+        raise PaddockError(f"seed is {number}; wanted 0 to {SEEDS - 1:,}.")
+    return FINAL_SEED + SEED_STEP * number
 
 
 def judge(
@@ -69,7 +83,7 @@ def judge(
 def write_judgement(judgement: Judgement, folder: Path) -> Path:
     """The judgement as JSON, in the run's folder of evaluations."""
     folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"{judgement.env_steps:012d}.json"
+    file = folder / f"{judgement.name}.json"
     words = asdict(judgement)
     for told, found in zip([*words["others"], words["policy"]], judgement.scores, strict=True):
         told["success_interval"] = found.success.interval if found.success else None

@@ -13,7 +13,7 @@ import numpy as np
 from paddock.errors import PaddockError, broken_model
 from paddock.runs.portable_model import check_contained
 from paddock.runs.recording_reader import Recording
-from paddock.runs.recordings import Keyframe, Reason
+from paddock.runs.recordings import MODEL_FILE, Keyframe, Reason
 
 INTEGRATION = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 
@@ -40,7 +40,7 @@ class Playback:
             raise PaddockError(f"world {world} is not in {recording.path}. Recorded: {', '.join(map(str, header.worlds))}.")
         self.world, self.track = world, recording.tracks[world]
         self._header = header
-        self.model = recorded_model(recording)
+        self.model = recorded_model(recording, MODEL_FILE)
         """As the engine has it now: model fields follow the episodes."""
         self.data = mujoco.MjData(self.model)
         self.position = -1
@@ -127,8 +127,7 @@ class Playback:
     def _apply_changes(self) -> None:
         first, last = np.searchsorted(self.track.change_steps, (self.position, self.position + 1))
         if first < last:
-            changes = self.track.changes[first:last]
-            self.row[changes["column"]] = changes["value"]
+            self.row[self.track.change_columns[first:last]] = self.track.change_values[first:last]
             mujoco.mj_setState(self.model, self.data, self.row, INTEGRATION)
 
     def _restore(self, keyframe: Keyframe) -> None:
@@ -162,19 +161,21 @@ def frames(
         yield Frame(step=step, episode=playback.episode, qpos=playback.part("qpos").copy(), qvel=playback.part("qvel").copy())
 
 
-def recorded_model(recording: Recording) -> mujoco.MjModel:
-    """The model in the file, compiled from what is in the file alone."""
+def recorded_model(recording: Recording, name: str) -> mujoco.MjModel:
+    """MODEL_FILE or LOOK_FILE, compiled from what is in the recording alone."""
     if not recording.is_model_intact:
         raise PaddockError(f"the model in {recording.path} is not the one that was recorded. {recording.missing}")
     mujoco.set_mju_user_warning(lambda message: None)  # or the engine starts a log file in the working folder
-    check_contained(recording.model_text, recording.assets)
+    check_contained(recording.models[name], recording.assets)
     try:
-        model = mujoco.MjModel.from_xml_string(recording.model_text, recording.assets)
+        model = mujoco.MjModel.from_xml_string(recording.models[name], recording.assets)
     except (ValueError, mujoco.FatalError) as refusal:
         raise broken_model(f"the model in {recording.path}", refusal) from None
     header = recording.header
     fits = mujoco.mj_stateSize(model, INTEGRATION) == header.row_size and model.nu == header.ctrl_size
-    if not fits or any(np.shape(get_field(model, field.name)) != field.shape for field in header.model_fields):
+    if name == MODEL_FILE:  # the other may have more geoms
+        fits &= all(np.shape(get_field(model, field.name)) == field.shape for field in header.model_fields)
+    if not fits:
         raise PaddockError(f"the model in {recording.path} has other sizes with MuJoCo {mujoco.__version__} than the recording.")
     return model
 

@@ -21,18 +21,24 @@ def plot_runs(runs: Sequence[Run], path: Path, *, names: Sequence[str] = WANTED,
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import EngFormatter, MaxNLocator
 
-    kept = [name for name in names if any(name in run.curves() for run in runs)]
+    kept = plottable(runs, names)
     if not kept:
         raise PaddockError(f"none of {', '.join(names)} was recorded yet.")
     figure, axes = plt.subplots(1, len(kept), figsize=(3.6 * len(kept), 2.8), squeeze=False, layout="constrained")
     for name, axis in zip(kept, axes[0], strict=True):
         for i, run in enumerate(run for run in runs if name in run.curves()):
             curve = run.curve(name, max_points=400)
-            axis.plot(curve.step / 1e6, curve.mean, color=f"C{i}" if len(runs) > 1 else BLUE, label=f"seed {run.card.setup.seed}")
-            axis.fill_between(curve.step / 1e6, curve.min, curve.max, alpha=RANGE, linewidth=0)
+            colour = f"C{i}" if len(runs) > 1 else BLUE
+            axis.plot(curve.step, curve.mean, color=colour, label=f"seed {run.card.setup.seed}")
+            axis.fill_between(curve.step, curve.min, curve.max, color=colour, alpha=RANGE, linewidth=0)
         axis.set_title(name.replace("/", " "), fontsize=9, loc="left")
-        axis.set_xlabel("million steps", fontsize=8)
+        axis.set_xlabel("environment steps", fontsize=8)
+        axis.xaxis.set_major_locator(MaxNLocator(5))
+        axis.xaxis.set_major_formatter(EngFormatter(sep=""))
+        if name.endswith("success"):
+            axis.set_ylim(-0.03, 1.03)
         axis.tick_params(labelsize=8)
         axis.spines[["top", "right"]].set_visible(False)
         axis.grid(alpha=0.25)
@@ -43,3 +49,9 @@ def plot_runs(runs: Sequence[Run], path: Path, *, names: Sequence[str] = WANTED,
     figure.savefig(path, dpi=130)
     plt.close(figure)
     return path
+
+
+def plottable(runs: Sequence[Run], names: Sequence[str] = WANTED) -> list[str]:
+    """Those of `names` that any of the runs recorded."""
+    recorded = {name for run in runs for name in run.curves()}
+    return [name for name in names if name in recorded]

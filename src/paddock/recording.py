@@ -14,13 +14,12 @@ from torch import Tensor
 from paddock.contracts import Sim, Worlds
 from paddock.env import Environment, make
 from paddock.errors import PaddockError
-from paddock.recording_block import BLOCK_STEPS, NOTHING, Block
+from paddock.recording_block import BLOCK_STEPS, Block
 from paddock.recording_header import check, header_of
 from paddock.recording_poses import Poses
 from paddock.runs.portable_model import portable
 from paddock.runs.recording_writer import RecordingWriter
 from paddock.runs.recordings import (
-    MODEL_FILE,
     Keyframe,
     Reason,
     Steps,
@@ -29,6 +28,7 @@ from paddock.runs.recordings import (
     pack_steps,
     steps_topic,
 )
+from paddock.sims.model import model_text
 from paddock.tasks.task import Task
 
 PATIENCE_S = 1.0
@@ -44,8 +44,7 @@ class Recorder:
 
     def __init__(self, env: Environment, path: Path, *, worlds: Sequence[int] = (0,), keyframe_every: int = 100) -> None:
         check(env, worlds=worlds, keyframe_every=keyframe_every)
-        text, assets = portable(env.model_text)
-        files = {MODEL_FILE: text.encode()} | assets
+        files = portable(model=env.model_text, look=model_text(env.task.spec(), lean=False))
         self.path = path
         self.steps = 0
         """Control steps heard of."""
@@ -56,10 +55,9 @@ class Recorder:
         self._block = Block(env.sim, self._header)
         self._poses = Poses(env, worlds)
         self._file = RecordingWriter(path, self._header, files=files, ros=self._poses.topics)
-        self._worlds = np.array(worlds)
-        self._fresh = np.full(len(worlds), Reason.WRITTEN)  # nobody knows how they came to be where they are
-        self._has_fresh = True
-        self._keyed = np.zeros(len(worlds), dtype=np.int64)
+        self._fresh = dict.fromkeys(range(len(worlds)), Reason.WRITTEN)  # nobody knows how they came to be where they are
+        self._begun: list[dict[int, int]] = [{0: int(env.episode[world])} for world in worlds]  # step of the block -> episode
+        self._keyed = [0] * len(worlds)
         self._flushed_at = time.monotonic()
 
     def __enter__(self) -> Self:
@@ -80,24 +78,22 @@ class Recorder:
         self._flushed_at = time.monotonic()
 
     def begun(self, sim: Sim, worlds: Worlds) -> None:
-        begun = worlds.mask.numpy()[self._worlds]
-        if begun.any():
-            self._fresh[begun] = Reason.BEGUN
-            self._has_fresh = True
+        mask = worlds.mask.numpy()
+        for place, world in enumerate(self._header.worlds):
+            if mask[world]:
+                self._fresh[place] = Reason.BEGUN
 
     def stepping(self, sim: Sim) -> None:
         block = self._block
         block.enter()
-        if self._has_fresh:
-            block.reason[block.steps] = self._fresh
-            block.episode[block.steps :] = self._env.episode.numpy()[self._worlds]
+        for place, reason in self._fresh.items():
+            block.marks[place][block.steps] = reason
+            self._begun[place][block.steps] = int(self._env.episode[self._header.worlds[place]])
 
     def stepped(self, sim: Sim) -> None:
         self._block.reach()
         self.steps += 1
-        if self._has_fresh:
-            self._fresh.fill(NOTHING)
-            self._has_fresh = False
+        self._fresh.clear()
         if self._block.steps == BLOCK_STEPS:
             self._end_block()
             if self._file.chunk_is_full:
@@ -112,7 +108,7 @@ class Recorder:
             return
         if len(self._env.sim.model_fields) != len(self._header.model_fields):
             raise PaddockError(f"a model field was expanded while {self.path} was being recorded. Expand it before.")
-        changes = block.changes(self._keyed, self._every)
+        changes = block.mark(self._keyed, self._every)
         messages = [*self._keyframes(), *self._moments()]
         crc = block.crc()
         for world, index in enumerate(self._header.worlds):
@@ -122,22 +118,23 @@ class Recorder:
         messages.sort(key=itemgetter(0))
         for time_ns, topic, data in messages:
             self._file.add(topic, time_ns, data)
-        episode = block.episode[block.steps - 1].copy()
         block.clear()
-        block.episode[:] = episode
 
     def _keyframes(self) -> Iterator[tuple[int, str, bytes]]:
         block = self._block
-        for step, world in zip(*(block.reason[: block.steps] != NOTHING).nonzero(), strict=True):
-            keyframe = Keyframe(
-                step=block.first + int(step),
-                episode=int(block.episode[step, world]),
-                reason=Reason(int(block.reason[step, world])),
-                constants=self._env.sim.derives_constants,
-                row=block.entered[step, world],
-                fields=tuple(field[step, world] for field in block.fields),
-            )
-            yield self._time_ns(keyframe.step), keyframes_topic(self._header.worlds[world]), pack_keyframe(keyframe)
+        for place, world in enumerate(self._header.worlds):
+            begun = self._begun[place]
+            for step, reason in sorted(block.marks[place].items()):
+                keyframe = Keyframe(
+                    step=block.first + step,
+                    episode=begun[max(own for own in begun if own <= step)],
+                    reason=reason,
+                    constants=self._env.sim.derives_constants,
+                    row=block.entered[step, place],
+                    fields=block.fields(step, place),
+                )
+                yield self._time_ns(keyframe.step), keyframes_topic(world), pack_keyframe(keyframe)
+            self._begun[place] = {0: begun[max(begun)]}
 
     def _moments(self) -> Iterator[tuple[int, str, bytes]]:
         """What viewers draw."""

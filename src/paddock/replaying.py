@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,10 +14,12 @@ from rich.text import Text
 
 from paddock.errors import PaddockError
 from paddock.platforms import differences, this_platform
-from paddock.playback import Frame, Playback, frames
+from paddock.playback import Frame, Playback, frames, recorded_model
+from paddock.rendering import Camera
 from paddock.runs.recording_reader import BrokenRecording, Condition, Recording, open_recording
-from paddock.runs.recordings import Reason
+from paddock.runs.recordings import LOOK_FILE, Reason
 from paddock.terminal import screen
+from paddock.videos import write_video
 
 __all__ = [
     "BrokenRecording",
@@ -25,6 +28,7 @@ __all__ = [
     "Playback",
     "Recording",
     "ReplayReport",
+    "film",
     "frames",
     "open_recording",
     "replay",
@@ -32,6 +36,8 @@ __all__ = [
 ]
 
 Verdict = Literal["identical", "different platform", "corrupt", "diverged"]
+VIDEO_FPS = 30
+"""At most: a video takes every k-th step."""
 STYLES = {"identical": "bold green", "different platform": "bold yellow", "corrupt": "bold red", "diverged": "bold red"}
 
 
@@ -158,6 +164,17 @@ def _divergence(playback: Playback, step: int) -> Divergence:
     return Divergence(
         world=playback.world, episode=episode, step=step, step_of_episode=step - began, field=field, difference=difference
     )
+
+
+def film(path: Path, video: Path, *, world: int | None = None) -> int:
+    """Draw a recording into an .mp4 or .gif: one world, the first by default. Returns the number of frames."""
+    recording = open_recording(path)
+    header = recording.header
+    stride = max(1, math.ceil(1 / (VIDEO_FPS * header.control_dt)))
+    shown = list(frames(recording, world=header.worlds[0] if world is None else world, every=stride))
+    with Camera(recorded_model(recording, LOOK_FILE)) as camera:
+        write_video(video, (camera.frame(frame.qpos, frame.qvel) for frame in shown), fps=1 / (stride * header.control_dt))
+    return len(shown)
 
 
 def show(report: ReplayReport) -> None:

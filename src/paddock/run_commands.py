@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from paddock.errors import PaddockError
 
 if TYPE_CHECKING:
     import tyro
+
+    from paddock.tasks.task import Task
+    from paddock.trained import Run
 
 
 def train(args: Sequence[str]) -> int:
@@ -19,11 +24,14 @@ def train(args: Sequence[str]) -> int:
     task, settings, preset, runs_dir = parse(args)
     from rich.console import Console
 
+    from paddock.configuring import plan, settle
     from paddock.trained import Run
     from paddock.training import command_line, start
     from paddock.training_view import view_for
 
-    folder = start(task, preset=preset, config=settings, runs_dir=runs_dir, view=view_for(Console()), command=command_line())
+    settled = settle(settings)
+    print(f"Training {task}: {plan(settled)}. Ctrl-C stops it and keeps everything.\n", flush=True)
+    folder = start(task, preset=preset, config=settled, runs_dir=runs_dir, view=view_for(Console()), command=command_line())
     return _farewell(Run(folder))
 
 
@@ -53,26 +61,45 @@ def resume(
     from paddock.training_view import view_for
 
     found = find(run, runs_dir=runs_dir)
+    if steps < 0 or minutes < 0:
+        raise PaddockError(f"steps is {steps} and minutes is {minutes}; neither can be negative.")
+    if found.status == "finished" and not steps and not minutes:
+        raise PaddockError(
+            f"{found.path.name} is finished: it has reached its limit, at {found.card.progress.env_steps:,} steps. "
+            f"Say how much further: paddock resume {found.path.name}{_where(found.path)} --minutes 5"
+        )
     return _farewell(found.resume(steps=steps, minutes=minutes, view=view_for(Console())))
 
 
-def _farewell(run: object) -> int:
+def _farewell(run: Run) -> int:
     """Where the run lies, how it ended, and what to do with it."""
-    from paddock.trained import Run
+    from paddock.training_view import clock
 
-    assert isinstance(run, Run)
-    progress = run.card.progress
-    print(f"\n{run.path}  {progress.status}{f' ({progress.detail})' if progress.detail else ''} after {progress.env_steps:,} steps")
+    progress, best = run.card.progress, run.folder.checkpoints.best()
+    ended = f"{progress.status}{f' ({progress.detail})' if progress.detail else ''}"
+    print(f"\n{run.path}  {ended} after {progress.env_steps:,} steps in {clock(progress.seconds)}")
+    if best is not None:
+        success = "" if best.success is None else f"success {best.success:.2f}, "
+        print(f"Best in evaluation: {success}return {best.mean_return:.2f}, after {best.env_steps:,} steps.")
     for trouble in progress.troubles:
         print(f"! {trouble}")
-    if progress.status == "stopped":
-        print(f"Go on:     paddock resume {run.path.name}{_where(run.path)}")
-    print(f"Evaluate:  paddock evaluate {run.path.name}{_where(run.path)}")
+    which = f"{run.path.name}{_where(run.path)}"
+    print(f"\nEvaluate  paddock evaluate {which}")
+    print(f"Export    paddock export {which}")
+    print(f"Go on     paddock resume {which}{'' if progress.status == 'stopped' else ' --minutes 5'}")
     return 0
 
 
 def _where(path: Path) -> str:
-    return "" if path.parent == Path("runs") else f" --runs-dir {path.parent}"
+    return "" if path.parent == Path("runs") else f" --runs-dir {quote(str(path.parent))}"
+
+
+def _checkpoint(wanted: str) -> str | int:
+    if wanted in ("best", "latest"):
+        return wanted
+    if not wanted.isdecimal():
+        raise PaddockError(f"checkpoint is '{wanted}'; wanted best, latest, or the environment step of one.")
+    return int(wanted)
 
 
 def evaluate(
@@ -80,7 +107,7 @@ def evaluate(
     /,
     *,
     episodes: int = 100,
-    seed: int | None = None,
+    seed: int = 0,
     checkpoint: str = "best",
     video: bool = True,
     runs_dir: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("runs"),
@@ -95,31 +122,33 @@ def evaluate(
     Args:
         run: A run: its folder, its id or a part of it, or `latest`.
         episodes: Episodes for each agent.
-        seed: Another set of episodes; those of training are refused.
+        seed: Which set of episodes. No training sees any of them.
         checkpoint: best, latest, or the environment step of one.
         video: Film the best and the worst episode.
         runs_dir: Where runs are kept.
     """
     from paddock import judging, scoring
-    from paddock.evaluation import FINAL_SEED, FIRST_EVALUATION_SEED, acting
+    from paddock.evaluation import acting
     from paddock.playing import agents_of
-    from paddock.plots import plot_runs
+    from paddock.plots import plot_runs, plottable
     from paddock.terminal import progress
     from paddock.trained import find
 
-    seed = FINAL_SEED if seed is None else FIRST_EVALUATION_SEED + seed
+    which, seed = _checkpoint(checkpoint), judging.seed_of(seed)
     found = find(run, runs_dir=runs_dir)
     folder = found.folder.evaluations
     with progress("episodes", episodes * (1 + len(agents_of(found.task)))) as advance:
-        judgement = judging.judge(found, episodes=episodes, seed=seed, checkpoint=checkpoint, advance=advance)
+        judgement = judging.judge(found, episodes=episodes, seed=seed, checkpoint=which, advance=advance)
+    print(f"\n{found.path.name}, the policy after {judgement.env_steps:,} steps")
     scoring.show(judgement.policy)
     scoring.show_all(judgement.scores)
     print(f"\nwrote {judging.write_judgement(judgement, folder)}")
-    print(f"wrote {plot_runs([found], folder / 'curves.png')}")
+    if plottable([found]):
+        print(f"wrote {plot_runs([found], folder / 'curves.png')}")
     if video:
-        act = acting(found.load(checkpoint).policy)
+        act = acting(found.load(which).policy)
         for name, episode in (("best", judgement.best), ("worst", judgement.worst)):
-            path = folder / f"{name}.mp4"
+            path = folder / f"{judgement.name}-{name}.mp4"
             with progress(f"filming the {name}", episode.length * found.task.control_dt) as told:
                 judging.film_episode(
                     found.task, act, episode, path, seed=seed, num_worlds=min(judging.NUM_WORLDS, episodes), advance=told
@@ -147,16 +176,22 @@ def export(
         checkpoint: best, latest, or the environment step of one.
         runs_dir: Where runs are kept.
     """
+    from paddock.terminal import plain_table, screen
     from paddock.trained import find
 
     found = find(run, runs_dir=runs_dir)
     folder = out or found.path / "export"
-    manifest = found.export(folder, checkpoint=checkpoint)
+    manifest = found.export(folder, checkpoint=_checkpoint(checkpoint))
     agreement = manifest.agreement
-    print(f"wrote {folder / 'controller.onnx'} and {folder / 'manifest.json'}")
-    print(f"closed loop over {agreement.steps:,} steps: worst difference {agreement.worst:.1e}, in {agreement.output}")
-    for need in manifest.required:
-        print(f"  needs {need.name:<24} {need.size:>3} {need.unit:<8} {'' if need.measurable else 'only a simulator knows this'}")
+    print(f"wrote {folder / 'controller.onnx'}\nwrote {folder / 'manifest.json'}")
+    print(f"\nIn closed loop over {agreement.steps:,} steps it is at most {agreement.worst:.1e} off, in {agreement.output}.")
+    print(f"Before each step of {manifest.control_dt * 1000:g} ms it needs")
+    table = plain_table()
+    table.show_header = False
+    for reading in manifest.required:
+        note = "" if reading.measurable else "only a simulator knows it"
+        table.add_row(f"  {reading.name}", f"{reading.size:>3}", reading.unit, note)
+    screen().print(table)
 
 
 def record(
@@ -164,7 +199,7 @@ def record(
     /,
     *,
     out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
-    agent: str = "scripted",
+    agent: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None,
     seconds: float = 20.0,
     seed: int = 0,
     runs_dir: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("runs"),
@@ -176,35 +211,45 @@ def record(
         paddock record latest --seconds 60
 
     Args:
-        what: A task, played by an agent, or a run, played by its policy.
+        what: A task, or a run.
         out: The .mcap file; by default in the run's recordings, or named after the task.
-        agent: Who plays a task: zero, random or scripted.
+        agent: Who plays: zero, random or scripted. By default a run's policy, and the scripted controller of a task.
         seconds: Simulated time to record.
         seed: Equal seeds give equal episodes.
         runs_dir: Where runs are kept.
     """
-    from paddock.errors import UnknownName
+    if out is not None and out.suffix != ".mcap":
+        raise PaddockError(f"a recording is written as .mcap, not '{out.name}'.")
     from paddock.evaluation import acting
     from paddock.playing import find_agent
     from paddock.recording import record_episodes
-    from paddock.tasks.finding import find_task
+    from paddock.tasks.task import Task
     from paddock.terminal import progress
-    from paddock.trained import find
 
-    try:
-        task = find_task(what)
-    except UnknownName:
-        run = find(what, runs_dir=runs_dir)
-        task, act = run.task, acting(run.load().policy)
-        path = out or run.folder.recordings / f"seed-{seed}.mcap"
+    found = _task_or_run(what, runs_dir)
+    if isinstance(found, Task):
+        task, path = found, out or Path(f"{found.name}.mcap")
+        act = find_agent(agent or "scripted", task)
     else:
-        act, path = find_agent(agent, task), out or Path(f"{task.name}.mcap")
-    if path.suffix != ".mcap":
-        raise PaddockError(f"a recording is written as .mcap, not '{path.name}'.")
+        task, path = found.task, out or found.folder.recordings / f"{agent or 'policy'}-seed-{seed}.mcap"
+        act = find_agent(agent, task) if agent else acting(found.load().policy)
     path.parent.mkdir(parents=True, exist_ok=True)
     with progress("steps", seconds / task.control_dt) as advance:
         steps = record_episodes(task, act, path, seconds=seconds, seed=seed, advance=advance)
-    print(f"wrote {path}: {steps:,} steps, {path.stat().st_size / steps:.0f} bytes each. Verify it: paddock replay {path}")
+    print(f"wrote {path}: {steps:,} steps, {path.stat().st_size / steps:.0f} bytes each\n\nVerify it  paddock replay {path}")
+
+
+def _task_or_run(wanted: str, runs_dir: Path) -> Task | Run:
+    from paddock.errors import UnknownName, unknown
+    from paddock.listing import known_tasks
+    from paddock.tasks.finding import find_task
+    from paddock.trained import find
+
+    with suppress(UnknownName):
+        return find_task(wanted)
+    with suppress(UnknownName):
+        return find(wanted, runs_dir=runs_dir)
+    raise unknown("task or run", wanted, ["latest", *known_tasks()])
 
 
 def replay(
@@ -225,9 +270,13 @@ def replay(
     """
     from paddock import replaying
     from paddock.terminal import progress
+    from paddock.videos import check_video
 
-    with progress("steps", 1.0) as _:
-        report = replaying.replay(file)
+    if render is not None:
+        check_video(render)  # before it is replayed, not after
+    recording = replaying.open_recording(file)
+    with progress("steps", sum(track.steps for track in recording.tracks.values())) as advance:
+        report = replaying.replay(file, advance=advance)
     replaying.show(report)
     if render is not None:
         replaying.film(file, render)
@@ -265,21 +314,28 @@ def runs(
     if action == "list":
         show_runs(shelf, json=json)
     elif action == "empty-trash":
-        print(f"deleted {shelf.empty_trash()} runs for good")
+        count = shelf.empty_trash()
+        print(f"deleted {count} run{'s' * (count != 1)} for good")
     elif not run:
         raise PaddockError(f"which run? paddock runs {action} RUN")
     elif action == "archive":
-        print(f"packed into {shelf.archive(run)}. Bring it back: paddock runs restore {run}")
+        packed = shelf.archive(run)
+        print(f"packed into {packed}\n\nBring it back  {_restore(packed.name.removesuffix('.tar.gz'), runs_dir)}")
     elif action == "restore":
         print(f"back in {shelf.restore(run)}")
     elif action == "delete":
-        print(f"moved to {shelf.delete(run)}. Bring it back: paddock runs restore {run}")
+        thrown = shelf.delete(run)
+        print(f"moved to {thrown}\n\nBring it back  {_restore(thrown.name, runs_dir)}")
     else:
         from paddock.plots import plot_runs
         from paddock.trained import find
 
         found = find(run, runs_dir=runs_dir)
         print(f"wrote {plot_runs([found], found.path / 'curves.png')}")
+
+
+def _restore(name: str, runs_dir: Path) -> str:
+    return f"paddock runs restore {name}{_where(runs_dir / name)}"
 
 
 def tell(
@@ -300,7 +356,35 @@ def tell(
         what: What it should do, after its present update.
         runs_dir: Where runs are kept.
     """
-    from paddock.runs.folder import find_run
+    from paddock.runs.folder import find_run, is_alive, status_of
     from paddock.runs.live import ask
 
-    print(ask(find_run(run, runs_dir).socket, what))
+    found = find_run(run, runs_dir)
+    name = found.path.name
+    if not is_alive(found.card()):
+        raise PaddockError(f"{name} is not running: its status is {status_of(found.card())}.")
+    answer = ask(found.socket, what)
+    if what == "status":
+        print(f"{name}  {_status(answer['status'])}")
+    else:
+        print(f"{name}  {TOLD[what]}")
+    if what == "pause":
+        print(f"\nGo on  paddock tell {name} resume{_where(found.path)}")
+
+
+TOLD = {
+    "pause": "pauses after its present update.",
+    "resume": "goes on.",
+    "save": "writes a checkpoint after its present update.",
+    "stop": "writes a checkpoint and stops, after its present update.",
+}
+
+
+def _status(told: object) -> str:
+    from paddock.training_view import clock
+
+    match told:
+        case {"status": status, "env_steps": int(steps), "seconds": float(seconds)}:
+            return f"{status}, {steps:,} steps in {clock(seconds)}"
+        case _:
+            return "starting"

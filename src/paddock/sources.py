@@ -2,15 +2,21 @@
 
 import hashlib
 import inspect
+import sys
+from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 
+import paddock.tasks
 from paddock.errors import PaddockError
 from paddock.messages import TaskSource
 from paddock.runs.folder import RunFolder
 from paddock.tasks import ENTRY_POINTS, TASK_NAMES
 from paddock.tasks.finding import find_task, task_in_file
 from paddock.tasks.task import Task
+
+FILE_MODULE = "paddock_file_"
+"""How `task_in_file` names the modules that it makes."""
 
 
 def source_of(wanted: str | Path | Task) -> tuple[TaskSource, bytes | None]:
@@ -46,26 +52,16 @@ def _file_of(wanted: str) -> tuple[Path, str]:
     """The file in which the task is, and its name there."""
     if wanted in TASK_NAMES:
         constant = wanted.replace("-", "_").upper()
-        task = find_task(wanted)
-        import paddock.tasks
-
-        assert task.name == wanted
-        return Path(paddock.tasks.__file__).parent / f"{constant.lower()}.py", constant
+        return Path(paddock.tasks.__file__).with_name(f"{constant.lower()}.py"), constant
     path, _, constant = (wanted, "", "") if wanted.endswith(".py") else wanted.rpartition(":")
     if path.endswith(".py"):
-        task = task_in_file(Path(path), constant)
-        return Path(path), constant or _name_in(Path(path), task)
+        return Path(path), constant or _name_of(task_in_file(Path(path)))
     find_task(wanted)  # which says what is known where this is not
     entry = entry_points(group=ENTRY_POINTS)[wanted]
-    module = inspect.getmodule(entry.load()) or __import__(entry.module, fromlist=["_"])
-    return Path(inspect.getfile(module)), entry.attr
+    return Path(inspect.getfile(import_module(entry.module))), entry.attr
 
 
-def _name_in(path: Path, task: Task) -> str:
-    """What the file calls its only task."""
-    import sys
-
-    module = next(
-        m for name, m in sys.modules.items() if name.startswith("paddock_file_") and getattr(m, "__file__", "") == str(path)
-    )
-    return next(name for name, value in vars(module).items() if value is task)
+def _name_of(task: Task) -> str:
+    """What the file that was just imported calls it."""
+    files = (vars(module) for name, module in sys.modules.copy().items() if name.startswith(FILE_MODULE))
+    return next(name for names in files for name, value in names.items() if value is task)

@@ -1,6 +1,7 @@
 """The flags of `paddock train`: every setting, with the defaults of the task, preset and file that were named."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -9,6 +10,7 @@ import tyro
 
 from paddock.configuring import TrainConfig, configure
 from paddock.errors import PaddockError
+from paddock.tasks import TASK_NAMES
 from paddock.tasks.finding import find_task
 from paddock.trained import RUNS_DIR
 
@@ -30,12 +32,13 @@ def parse(args: Sequence[str]) -> tuple[str, TrainConfig, str, Path]:
     if task in ("-h", "--help"):
         task, base, rest = "TASK", TrainConfig(), ["--help"]
     elif task.startswith("-"):
-        raise PaddockError(f"the task comes first, not '{task}': paddock train quadruped-balance {' '.join(args)}")
+        named = next((word for word in args if word in TASK_NAMES or ".py" in word), "quadruped-balance")
+        raise PaddockError(
+            f"the task comes first, not '{task}': paddock train {named} {' '.join(word for word in args if word != named)}"
+        )
     else:
         file = _given(rest, "--config")
         base = configure(find_task(task), preset=_given(rest, "--preset") or "default", file=Path(file) if file else None)
-    if _given(rest, "--minutes") and not _given(rest, "--steps"):
-        base = replace(base, steps=0)
 
     def wanted(
         settings: Annotated[TrainConfig, tyro.conf.arg(name="")] = base,
@@ -52,9 +55,46 @@ def parse(args: Sequence[str]) -> tuple[str, TrainConfig, str, Path]:
             config: A YAML file with settings, or another run's run.json.
             runs_dir: Where runs are kept.
         """
+        if settings.minutes and _given(rest, "--minutes") and not _given(rest, "--steps"):
+            settings = replace(settings, steps=0)
         return task, settings, preset, runs_dir
 
-    return tyro.cli(wanted, prog=f"paddock train {task}", description=HELP, args=rest, config=(tyro.conf.FlagCreatePairsOff,))
+    return tyro.cli(
+        wanted,
+        prog=f"paddock train {task}",
+        description=HELP,
+        args=rest,
+        config=(tyro.conf.FlagCreatePairsOff,),
+        registry=_registry(),
+    )
+
+
+def _registry() -> tyro.constructors.ConstructorRegistry:
+    """Whole numbers as people write them, 5e6 among them."""
+    registry = tyro.constructors.ConstructorRegistry()
+
+    @registry.primitive_rule
+    def _(info: tyro.constructors.PrimitiveTypeInfo) -> tyro.constructors.PrimitiveConstructorSpec[int] | None:
+        if info.type is not int:
+            return None
+        return tyro.constructors.PrimitiveConstructorSpec(
+            nargs=1,
+            metavar="INT",
+            instance_from_str=lambda words: _whole(words[0]),
+            is_instance=lambda value: type(value) is int,
+            str_from_instance=lambda value: [str(value)],
+        )
+
+    return registry
+
+
+def _whole(word: str) -> int:
+    with suppress(ValueError):
+        return int(word)
+    with suppress(ValueError):
+        if (value := float(word)).is_integer():
+            return int(value)
+    raise ValueError(f"'{word}' is not a whole number")
 
 
 def _given(args: Sequence[str], flag: str) -> str:

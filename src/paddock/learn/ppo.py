@@ -31,7 +31,7 @@ class PpoConfig:
     learning_rate: float = 1e-3
     """At the start."""
     target_kl: float = 0.01
-    """Change of the policy per update that the learning rate is adapted to; 0 leaves it alone."""
+    """Change of the policy in an update, at its end, that the learning rate is adapted to; 0 leaves it alone."""
     anneal_steps: int = 0
     """Environment steps over which the learning rate falls to nothing, where it is not adapted; 0 leaves it alone."""
     discount: float = 0.99
@@ -138,6 +138,7 @@ class Ppo:
         value, advantage, target = self._estimate()
         sums = {"policy_loss": 0.0, "value_loss": 0.0, "kl": 0.0, "clipped": 0.0, "grad_norm": 0.0}
         parts = config.epochs * config.minibatches
+        last_kl = 0.0
         for part, rows in enumerate(self._minibatches(action.shape[0])):
             if config.recompute_advantages and part and part % config.minibatches == 0:
                 _, advantage, target = self._estimate()
@@ -153,9 +154,11 @@ class Ppo:
             with torch.no_grad():
                 kl = (ratio - 1 - log_ratio).mean()  # an estimate that is never negative
                 clipped = ((ratio - 1).abs() > config.clip).float().mean()
-            self._adapt(kl.item())
+            if part >= parts - config.minibatches:
+                last_kl += kl.item() / config.minibatches
             for name, number in zip(sums, (policy_loss, value_loss, kl, clipped, grad_norm), strict=True):
                 sums[name] += number.item() / parts
+        self._adapt(last_kl)
         # after the epochs, so that stored and recomputed probabilities were normalised alike
         policy.policy_norm.observe(_flat(roll.policy_obs))
         policy.critic_norm.observe(_flat(roll.critic_obs[:-1]))
@@ -202,7 +205,10 @@ class Ppo:
             yield from order.chunk(self.config.minibatches)
 
     def _adapt(self, kl: float) -> None:
-        """Slow down where the policy changes too fast, speed up where it barely does; or follow the schedule."""
+        """Slow down where the policy changed too much in its last pass, speed up where it barely did; or follow the schedule.
+
+        Once an update: within one, the first parts always look as if nothing changed, and the rate would only swing.
+        """
         config, group = self.config, self.optimizer.param_groups[0]
         if config.target_kl:
             if kl > 2 * config.target_kl:

@@ -2,7 +2,8 @@
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from paddock.runs.faults import point
@@ -12,16 +13,32 @@ PARTIAL = ".partial"
 
 def write_file(path: Path, content: bytes, *, durable: bool = True) -> None:
     """Replace a file in one move; `durable` also survives a power cut."""
-    partial = path.with_name(f".{path.name}{PARTIAL}")
-    _write(partial, content, durable=durable)
-    point("file.before_rename")
-    partial.replace(path)
+    with beside(path) as partial:
+        _write(partial, content, durable=durable)
     if durable:
         _sync_folder(path.parent)
 
 
+@contextmanager
+def beside(path: Path) -> Iterator[Path]:
+    """Where to write a file that takes this path in one move at the end; an error leaves nothing behind, and `path` as it was."""
+    partial = path.with_name(f".{path.name}{PARTIAL}")
+    partial.unlink(missing_ok=True)
+    try:
+        yield partial
+        point("file.before_rename")
+        partial.replace(path)
+        point("file.after_rename")
+    except BaseException:
+        partial.unlink(missing_ok=True)  # on a full disk half a file is in the way of the next attempt
+        raise
+
+
 def write_folder(path: Path, files: Mapping[str, bytes]) -> None:
-    """A new folder with these files: written beside, synced, then renamed. An existing one of the name is replaced."""
+    """A new folder with these files: written beside, synced, then renamed. There must be none of the name yet.
+
+    Replacing one would take two renames, and a kill between them would leave neither.
+    """
     partial = path.with_name(f".{path.name}{PARTIAL}")
     shutil.rmtree(partial, ignore_errors=True)
     try:
@@ -32,7 +49,6 @@ def write_folder(path: Path, files: Mapping[str, bytes]) -> None:
             point("folder.after_file")
         _sync_folder(partial)
         point("folder.before_rename")
-        remove_folder(path)
         partial.rename(path)
         point("folder.after_rename")
         _sync_folder(path.parent)
@@ -49,11 +65,13 @@ def remove_folder(path: Path) -> None:
         path.rename(doomed)
         point("folder.after_doom")
         shutil.rmtree(doomed)
+        point("folder.after_removal")
 
 
 def sweep(folder: Path) -> None:
     """Delete what a crash left half-written."""
     for left in folder.glob(f".*{PARTIAL}"):
+        point("sweep.before_each")
         if left.is_dir():
             shutil.rmtree(left)
         else:

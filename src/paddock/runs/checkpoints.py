@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import io
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import BinaryIO
 
 from safetensors import SafetensorError
 from safetensors.torch import load as tensors_from_bytes
@@ -15,8 +18,12 @@ from torch import Tensor
 from paddock.errors import PaddockError
 from paddock.messages import BestCheckpoint, CheckpointCard, from_json, to_json
 from paddock.runs import atomic
+from paddock.runs.faults import point
 
 TENSORS, CARD, BEST = "state.safetensors", "checkpoint.json", "best.json"
+ANOTHER = "Use another checkpoint of the run."
+MAX_HEAD_BYTES = 100_000_000
+"""What safetensors itself allows."""
 
 
 class BadCheckpoint(PaddockError):
@@ -44,39 +51,67 @@ class Checkpoints:
 
     def steps(self) -> list[int]:
         """Environment steps of the checkpoints that exist, oldest first."""
-        return sorted(int(path.name) for path in self.folder.glob("*") if path.name.isdigit())
+        return sorted(int(path.name) for path in self.folder.glob("*") if path.name.isdecimal() and path.is_dir())
 
     def path(self, step: int) -> Path:
         return self.folder / f"{step:012d}"
 
-    def save(self, tensors: Mapping[str, Tensor], card: CheckpointCard, *, keep: int) -> Path:
-        """Write one, then delete those beyond the last `keep`, but never the best."""
-        content = bytes_from_tensors({name: value.contiguous() for name, value in tensors.items()})
-        whole = _sealed(card, content)
+    def save(self, tensors: Mapping[str, Tensor], card: CheckpointCard, *, keep: int, best: BestCheckpoint | None = None) -> Path:
+        """Write one, then delete those beyond the last `keep`, but never the best.
+
+        `best` is given where this one scored better than any before: the rename that makes it exist also makes it the best.
+        """
+        notes = {CARD: to_json(card)} | ({BEST: to_json(best)} if best is not None else {})
+        content = bytes_from_tensors({name: value.contiguous() for name, value in tensors.items()}, metadata=notes)
         path = self.path(card.env_steps)
-        atomic.write_folder(path, {TENSORS: content, CARD: to_json(whole).encode()})
-        best = self.best()
-        for step in self.steps()[:-keep]:
-            if best is None or step != best.env_steps:
-                atomic.remove_folder(self.path(step))
+        atomic.write_folder(path, {TENSORS: content, CARD: to_json(_sealed(card, content)).encode()})
+        if best is not None:
+            self.mark_best(best)
+        self._prune(keep)
         return path
 
     def mark_best(self, best: BestCheckpoint) -> None:
         """Remember which one scored best; it must exist."""
+        point("checkpoint.before_best")
         atomic.write_file(self.folder / BEST, to_json(best).encode())
+        point("checkpoint.after_best")
 
     def best(self) -> BestCheckpoint | None:
         file = self.folder / BEST
-        return from_json(BestCheckpoint, file.read_text()) if file.exists() else None
+        try:
+            return from_json(BestCheckpoint, file.read_text()) if file.exists() else None
+        except (PaddockError, UnicodeDecodeError, OSError) as refusal:
+            raise BadCheckpoint(f"{file} cannot be read: {refusal} Take the latest checkpoint instead.") from None
 
     def drop_after(self, step: int) -> None:
-        """Delete what is later than `step`: a run that goes on from there will write it again."""
-        best = self.best()
-        if best is not None and best.env_steps > step:
-            (self.folder / BEST).unlink()
+        """Be again what it was when the checkpoint of `step` was written: a run that goes on from there writes the rest again."""
+        point("checkpoint.before_drop")
         for later in self.steps():
             if later > step:
                 atomic.remove_folder(self.path(later))
+        self._settle_best()
+
+    def _settle_best(self) -> None:
+        """Make best.json say what the checkpoints know: a kill may have come before it was written, or have undone what it says."""
+        steps = self.steps()
+        try:
+            said = self.best()
+        except BadCheckpoint:
+            said = None
+        noted = (_noted_best(self.path(step)) for step in steps)
+        known = [best for best in (said, *noted) if best is not None and best.env_steps in steps]
+        best = max(known, key=lambda best: best.env_steps, default=None)  # a later one was marked because it was better
+        if best is None:
+            (self.folder / BEST).unlink(missing_ok=True)
+        elif best != said:
+            self.mark_best(best)
+
+    def _prune(self, keep: int) -> None:
+        point("checkpoint.before_prune")
+        best = self.best()
+        for step in self.steps()[:-keep]:
+            if best is None or step != best.env_steps:
+                atomic.remove_folder(self.path(step))
 
     def load(self, which: str | int = "latest") -> Checkpoint:
         """The checkpoint named `latest`, `best` or by its step, verified. `latest` is the newest that is whole."""
@@ -111,20 +146,45 @@ def read(path: Path) -> Checkpoint:
         if not (path / name).is_file():
             raise BadCheckpoint(f"{path} is no checkpoint: it has no {name}.")
     try:
-        card = from_json(CheckpointCard, (path / CARD).read_text())
+        text, content = (path / CARD).read_bytes(), (path / TENSORS).read_bytes()
+    except OSError as refusal:
+        raise BadCheckpoint(f"{refusal.filename or path} cannot be read: {refusal.strerror}. {ANOTHER}") from None
+    try:
+        card = from_json(CheckpointCard, text.decode())
     except (PaddockError, UnicodeDecodeError) as refusal:
-        raise BadCheckpoint(f"{path / CARD} is damaged: {refusal} Use another checkpoint of the run.") from None
-    content = (path / TENSORS).read_bytes()
+        raise BadCheckpoint(f"{path / CARD} is damaged: {refusal} {ANOTHER}") from None
     if hashlib.sha256(content).hexdigest() != card.sha256:
         raise BadCheckpoint(
-            f"{path / TENSORS} is damaged: {len(content):,} of {card.size_bytes:,} bytes, and its checksum is another. "
-            "Use another checkpoint of the run."
+            f"{path / TENSORS} is damaged: {len(content):,} of {card.size_bytes:,} bytes, and its checksum is another than "
+            f"{CARD} says. {ANOTHER}"
         )
     try:
-        return Checkpoint(path, card, tensors_from_bytes(content))
+        tensors = tensors_from_bytes(content)
     except SafetensorError as refusal:
-        raise BadCheckpoint(f"{path / TENSORS} cannot be read: {refusal}. Use another checkpoint of the run.") from None
+        raise BadCheckpoint(f"{path / TENSORS} cannot be read: {refusal}. {ANOTHER}") from None
+    written = _notes(io.BytesIO(content)).get(CARD)
+    if written is not None and text.decode() != to_json(_sealed(from_json(CheckpointCard, written), content)):
+        raise BadCheckpoint(f"{path / CARD} is damaged: {TENSORS} was saved with another. {ANOTHER}")
+    return Checkpoint(path, card, tensors)
 
 
 def _sealed(card: CheckpointCard, content: bytes) -> CheckpointCard:
     return replace(card, sha256=hashlib.sha256(content).hexdigest(), size_bytes=len(content))
+
+
+def _notes(file: BinaryIO) -> dict[str, str]:
+    """What was written into the head of the safetensors beside the tensors' names and shapes."""
+    size = int.from_bytes(file.read(8), "little")
+    if size > MAX_HEAD_BYTES:
+        raise ValueError(f"a head of {size:,} bytes")
+    return json.loads(file.read(size)).get("__metadata__", {})
+
+
+def _noted_best(path: Path) -> BestCheckpoint | None:
+    """The score with which a checkpoint was saved as the best one; None for others, and for what cannot be read."""
+    try:
+        with (path / TENSORS).open("rb") as file:
+            text = _notes(file).get(BEST)
+        return from_json(BestCheckpoint, text) if text is not None else None
+    except (OSError, ValueError, PaddockError):
+        return None

@@ -5,19 +5,31 @@ from __future__ import annotations
 import os
 import secrets
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
+from difflib import get_close_matches
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from paddock.errors import PaddockError, unknown
+from paddock.errors import PaddockError, UnknownName, unknown
 from paddock.messages import RunCard, RunProgress, RunSetup, from_json, to_json
 from paddock.runs.atomic import sweep, write_file
-from paddock.runs.checkpoints import Checkpoints
+
+if TYPE_CHECKING:
+    from paddock.runs.checkpoints import Checkpoints
 
 CARD = "run.json"
+ARCHIVE, TRASH = "archive", "trash"
+PACKED = ".tar.gz"
 FORMAT = 1
 SILENT_S = 15.0
 """A run that says it runs and has not shown a sign of life for so long is thought dead."""
 OVER = ("finished", "stopped", "failed")
+CLOCK_SLACK_S = 2.0
+"""Between the clock of heartbeats and that of the kernel."""
+SHOWN = 5
+"""Runs that an error names, out of however many there are."""
 
 
 def now() -> str:
@@ -35,7 +47,6 @@ class RunFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.checkpoints = Checkpoints(path / "checkpoints")
         self.telemetry = path / "telemetry.db"
         self.tensorboard = path / "tensorboard"
         self.recordings = path / "recordings"
@@ -43,6 +54,12 @@ class RunFolder:
         self.task_file = path / "task.py"
         self.log = path / "log.txt"
         self.socket = path / "live.sock"
+
+    @cached_property
+    def checkpoints(self) -> Checkpoints:
+        from paddock.runs.checkpoints import Checkpoints  # needs PyTorch, for which a list of runs should not wait
+
+        return Checkpoints(self.path / "checkpoints")
 
     @staticmethod
     def create(root: Path, setup: RunSetup, *, task_source: bytes | None) -> RunFolder:
@@ -74,8 +91,8 @@ class RunFolder:
         if not file.is_file():
             raise PaddockError(f"{self.path} is no run: it has no {CARD}. List the runs: paddock runs")
         try:
-            card = from_json(RunCard, file.read_text())
-        except PaddockError as refusal:
+            card = from_json(RunCard, file.read_text(encoding="utf-8"))
+        except (PaddockError, OSError, ValueError, RecursionError) as refusal:
             raise PaddockError(f"{file} cannot be used: {refusal}") from None
         if card.setup.format != FORMAT:
             raise PaddockError(f"{file} has format {card.setup.format}; this Paddock reads format {FORMAT}.")
@@ -96,7 +113,13 @@ class RunFolder:
         self.socket.unlink(missing_ok=True)
 
     def size_bytes(self) -> int:
-        return sum(file.stat().st_size for file in self.path.rglob("*") if file.is_file())
+        """Of all its files; those that a running run takes away meanwhile do not count."""
+        total = 0
+        for folder, _, names in os.walk(self.path):
+            for name in names:
+                with suppress(FileNotFoundError):
+                    total += Path(folder, name).lstat().st_size
+        return total
 
 
 def status_of(card: RunCard) -> str:
@@ -111,10 +134,10 @@ def is_alive(card: RunCard) -> bool:
     """Whether the process that writes the run still does. One on another machine is judged by its heartbeat alone."""
     if card.progress.status in OVER:
         return False
-    silent = time.time() - datetime.fromisoformat(card.progress.heartbeat).timestamp() > SILENT_S
+    heartbeat = datetime.fromisoformat(card.progress.heartbeat).timestamp()
     if card.setup.host != os.uname().nodename:
-        return not silent
-    return _process_exists(card.progress.pid)
+        return time.time() - heartbeat <= SILENT_S
+    return _process_exists(card.progress.pid) and _began(card.progress.pid) <= heartbeat + CLOCK_SLACK_S
 
 
 def _process_exists(pid: int) -> bool:
@@ -125,6 +148,16 @@ def _process_exists(pid: int) -> bool:
     except PermissionError:
         return True
     return True
+
+
+def _began(pid: int) -> float:
+    """When a process began. One that is younger than the run's last sign of life only has its number; 0 where nobody knows."""
+    try:
+        after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    booted = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+    return booted + int(after_name[19]) / os.sysconf("SC_CLK_TCK")
 
 
 def _unbegun() -> RunProgress:
@@ -145,20 +178,33 @@ def _unbegun() -> RunProgress:
     )
 
 
+def runs_in(root: Path) -> dict[str, Path]:
+    """Folders of the runs that lie in `root`, by name, the oldest first; none that is being taken away."""
+    return {path.parent.name: path.parent for path in sorted(root.glob(f"*/{CARD}")) if not path.parent.name.startswith(".")}
+
+
 def find_run(wanted: str | Path, root: Path) -> RunFolder:
-    """A run by its folder, its id, the beginning of its id, or `latest`."""
+    """A run by its folder, its id, a part of its id, or `latest`."""
     if (Path(wanted) / CARD).is_file():
         return RunFolder.open(Path(wanted))
-    known = {path.parent.name: path.parent for path in sorted(root.glob(f"*/{CARD}"))}
-    if not known:
-        raise PaddockError(f"no run '{wanted}': {root.absolute()} has none. Start one: paddock train cartpole-balance")
-    if str(wanted) == "latest":
+    wanted = str(wanted)
+    known = runs_in(root)
+    if wanted == "latest" and known:
         return RunFolder.open(known[max(known)])
-    matches = [name for name in known if str(wanted) in name]
-    if str(wanted) in known:
-        matches = [str(wanted)]
+    matches = [wanted] if wanted in known else [name for name in known if wanted in name]
     if len(matches) == 1:
         return RunFolder.open(known[matches[0]])
     if matches:
-        raise PaddockError(f"'{wanted}' could be any of {len(matches)} runs: {', '.join(matches)}. Give more of its name.")
-    raise unknown("run", str(wanted), ["latest", *known])
+        shown = ", ".join(matches[-SHOWN:]) + (", ..." if len(matches) > SHOWN else "")
+        raise PaddockError(f"'{wanted}' could be any of {len(matches)} runs: {shown}. Give more of its name.")
+    put_away = [name for name in (*_packed_in(root), *runs_in(root / TRASH)) if wanted in name]
+    if put_away:
+        raise PaddockError(f"run {put_away[0]} is put away. Bring it back: paddock runs restore {put_away[0]}")
+    if not known:
+        raise UnknownName(f"no run '{wanted}': {root.absolute()} has none. Start one: paddock train cartpole-balance")
+    near = get_close_matches(wanted, known, n=SHOWN, cutoff=0.5) or list(known)[-SHOWN:]
+    raise unknown("run", wanted, ["latest", *near])
+
+
+def _packed_in(root: Path) -> list[str]:
+    return [path.name.removesuffix(PACKED) for path in sorted((root / ARCHIVE).glob(f"*{PACKED}"))]

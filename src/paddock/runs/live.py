@@ -17,14 +17,21 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Empty, SimpleQueue
+from reprlib import repr as short
 from types import TracebackType
-
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from paddock.errors import PaddockError, unknown
 
+if TYPE_CHECKING:  # telling a run something should not wait for PyTorch
+    from torch import Tensor
+
 COMMANDS = ("pause", "resume", "save", "stop", "status", "subscribe", "unsubscribe")
 MAX_LINE = 65_536
+MAX_UNREAD = 2**20
+"""Bytes of answers that a client may leave unread before it is sent away."""
+MAX_WATCHED = 64
+"""Worlds that a client may watch."""
 MAX_HZ = 60.0
 UNIX_PATH_BYTES = 100
 """A socket's path may not be longer; the kernel's own limit is 108."""
@@ -48,7 +55,7 @@ class Live:
         """Whether anybody subscribed to worlds."""
         self.trouble = ""
         """Why there is no socket, where there is none."""
-        self._path, self._num_worlds = path, num_worlds
+        self._path, self._num_worlds = path.absolute(), num_worlds
         self._commands: SimpleQueue[str] = SimpleQueue()
         self._status: dict[str, object] = {}
         self._clients: dict[int, _Client] = {}
@@ -56,6 +63,7 @@ class Live:
         self._closing = False
         self._selector = selectors.DefaultSelector()
         self._wake_out, self._wake_in = socket.socketpair()
+        self._wake_in.setblocking(False)  # whoever trains never waits for whoever looks
         self._selector.register(self._wake_out, selectors.EVENT_READ)
         self._door = self._open()
         self._thread = threading.Thread(target=self._serve, name="live", daemon=True)
@@ -141,7 +149,11 @@ class Live:
 
     def _admit(self) -> None:
         assert self._door is not None
-        wire, _ = self._door.accept()
+        try:
+            wire, _ = self._door.accept()
+        except OSError:  # it has left again, or this process has too many files open
+            time.sleep(0.1)
+            return
         wire.setblocking(False)
         client = _Client(wire)
         with self._lock:
@@ -154,14 +166,13 @@ class Live:
                 heard = client.wire.recv(MAX_LINE)
             except OSError:
                 heard = b""
-            if not heard or len(client.heard) + len(heard) > MAX_LINE:
-                self._dismiss(client)
-                return
             *lines, client.heard = (client.heard + heard).split(b"\n")
             for line in lines:
                 answer = self._answer(client, line)
                 with self._lock:
                     client.pending += _line(answer)
+            if not heard or len(client.heard) > MAX_LINE or len(client.pending) > MAX_UNREAD:
+                self._dismiss(client)
 
     def _send(self, client: _Client) -> None:
         with self._lock:
@@ -190,25 +201,34 @@ class Live:
     def _answer(self, client: _Client, line: bytes) -> dict[str, object]:
         try:
             asked = json.loads(line)
-            do = asked["do"] if isinstance(asked, dict) else None
+        except (ValueError, RecursionError) as refusal:
+            return {"error": f'that is no JSON ({refusal}). Send a line such as {{"do": "status"}}'}
+        try:
+            do = asked.get("do") if isinstance(asked, dict) else asked
             if do not in COMMANDS:
-                raise unknown("command", str(do), COMMANDS)
+                raise unknown("command", str(do)[:40], COMMANDS)
             if do == "status":
                 return {"ok": do, "status": self._status}
             if do in ("subscribe", "unsubscribe"):
                 self._subscribe(client, asked if do == "subscribe" else {"worlds": []})
             else:
                 self._commands.put(do)
-        except (PaddockError, ValueError, KeyError, TypeError) as refusal:
+        except PaddockError as refusal:
             return {"error": str(refusal)}
         return {"ok": do}
 
     def _subscribe(self, client: _Client, asked: dict[str, object]) -> None:
         worlds, hz = asked.get("worlds", [0]), asked.get("hz", 30)
-        if not isinstance(worlds, list) or not all(isinstance(w, int) and 0 <= w < self._num_worlds for w in worlds):
-            raise PaddockError(f"worlds is {worlds!r}; wanted a list of numbers below {self._num_worlds}.")
+        if (
+            not isinstance(worlds, list)
+            or not all(type(world) is int and 0 <= world < self._num_worlds for world in worlds)
+            or len(set(worlds)) != len(worlds)
+            or len(worlds) > MAX_WATCHED
+        ):
+            known = f"different numbers from 0 to {self._num_worlds - 1}"
+            raise PaddockError(f"worlds is {short(worlds)}; wanted a list of at most {MAX_WATCHED} {known}.")
         if not isinstance(hz, int | float) or not 0 < hz <= MAX_HZ:
-            raise PaddockError(f"hz is {hz!r}; wanted a rate above 0 and at most {MAX_HZ:.0f}.")
+            raise PaddockError(f"hz is {short(hz)}; wanted a rate above 0 and at most {MAX_HZ:.0f}.")
         with self._lock:
             client.worlds, client.period_s = tuple(worlds), 1 / hz
             self.wanted = any(other.worlds for other in self._clients.values())
@@ -240,4 +260,9 @@ def ask(path: Path, do: str, *, timeout_s: float = 5.0) -> dict[str, object]:
                 heard += more
         except OSError as refusal:
             raise PaddockError(f"{path} does not answer: {refusal.strerror or refusal}. Is the run running?") from None
-    return json.loads(heard or b"{}")
+    if not heard:
+        raise PaddockError(f"{path} hung up without an answer: the run is just ending.")
+    answer = json.loads(heard)
+    if "error" in answer:
+        raise PaddockError(answer["error"])
+    return answer

@@ -1,7 +1,6 @@
 """log.txt: what happened in a run, a line each: time, level, event, then name=value, for people and for grep."""
 
 import json
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,9 +16,9 @@ class Logbook:
     def write(self, event: str, level: str = "info", /, **values: object) -> None:
         """One line, whole and in the file when this returns."""
         pairs = "".join(f" {name}={_text(value)}" for name, value in values.items())
-        stamp = datetime.fromtimestamp(time.time(), UTC).isoformat(timespec="milliseconds")
+        stamp = datetime.now(UTC).isoformat(timespec="milliseconds")
         try:
-            with self._path.open("a") as file:
+            with self._path.open("a", encoding="utf-8", errors="backslashreplace") as file:
                 file.write(f"{stamp} {level} {event}{pairs}\n")
         except OSError:
             self.lost += 1
@@ -30,4 +29,4 @@ def _text(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     text = str(value)
-    return text if text and not set(text) & set(' "=\n') else json.dumps(text)
+    return text if text.isprintable() and text and not set(text) & set(' "=') else json.dumps(text)

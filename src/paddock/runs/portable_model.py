@@ -1,4 +1,4 @@
-"""A model's XML with the files it refers to, so that it compiles on a machine that has neither."""
+"""Models with the files they refer to, so that they compile on a machine that has neither."""
 
 import xml.etree.ElementTree as ET
 from collections.abc import Container, Iterator
@@ -9,15 +9,20 @@ from paddock.errors import PaddockError
 FOLDERS = ("meshdir", "texturedir", "assetdir")
 
 
-def portable(text: str) -> tuple[str, dict[str, bytes]]:
-    """The text without a path of this machine, and the content of each file it names."""
+def portable(**texts: str) -> dict[str, bytes]:
+    """Each XML as a file `name.xml`, without a path of this machine, and then the content of each file that they name."""
+    files: dict[str, bytes] = {}
+    return {f"{name}.xml": _portable(text, files).encode() for name, text in texts.items()} | files
+
+
+def _portable(text: str, files: dict[str, bytes]) -> str:
+    """One text, what it refers to being added to `files`."""
     root = ET.fromstring(text)
     compilers = root.findall("compiler")
     folders = {name: value for compiler in compilers for name, value in compiler.attrib.items() if name in FOLDERS}
     for compiler in compilers:
         for name in FOLDERS:
             compiler.attrib.pop(name, None)
-    files: dict[str, bytes] = {}
     for element, attribute in _references(root):
         path = _folder(element, folders) / element.attrib[attribute]
         content = path.read_bytes()
@@ -25,7 +30,7 @@ def portable(text: str) -> tuple[str, dict[str, bytes]]:
         element.attrib.setdefault("name", path.stem)  # what the engine would have called it
         element.attrib[attribute] = name
         files[name] = content
-    return ET.tostring(root, encoding="unicode"), files
+    return ET.tostring(root, encoding="unicode")
 
 
 def check_contained(text: str, files: Container[str]) -> None:

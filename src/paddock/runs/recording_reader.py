@@ -27,6 +27,7 @@ from paddock.runs.recordings import (
     CHANGE,
     FORMAT,
     HEADER_TOPIC,
+    LOOK_FILE,
     MAX_RECORD_BYTES,
     MODEL_FILE,
     Keyframe,
@@ -61,8 +62,9 @@ class Track:
     crc: np.ndarray
     """(steps,) uint32."""
     change_steps: np.ndarray
-    """The step of each change, ascending; int64."""
-    changes: np.ndarray
+    """The step before which each change was made, ascending; int64."""
+    change_columns: np.ndarray
+    change_values: np.ndarray
     keyframes: tuple[Keyframe, ...]
     """Ascending by step; the first at step 0."""
 
@@ -77,16 +79,17 @@ class Recording:
 
     path: Path
     header: RecordingHeader
-    model_text: str
+    models: dict[str, str]
+    """MODEL_FILE and LOOK_FILE, as XML."""
     assets: dict[str, bytes]
-    """Files the model refers to, by name."""
+    """Files that the models refer to, by name."""
     tracks: dict[int, Track]
     """By world."""
     condition: Condition
     missing: str
     """What could not be read, in a sentence; empty for a complete recording."""
     is_model_intact: bool
-    """Whether the model and its files have the hashes that the header gives."""
+    """Whether the models and their files have the hashes that the header gives."""
 
     @property
     def steps(self) -> int:
@@ -128,8 +131,8 @@ def _records(content: mmap.mmap) -> Iterator[Attachment | Channel | Message]:
             checked_data = record.data_section_crc != 0
         elif isinstance(record, Footer):
             _check_index(content, record)
-    if not checked_data:
-        raise ValueError("the checksum of the whole is missing")
+    if not checked_data or content.tell() != len(content):
+        raise ValueError("the end is not where it was")
 
 
 def _unpacked(chunk: Chunk) -> Chunk:
@@ -151,8 +154,7 @@ def _unpacked(chunk: Chunk) -> Chunk:
 
 def _check_index(content: mmap.mmap, footer: Footer) -> None:
     """The index at the end is for other readers; ours checks it so that no flipped bit goes unseen."""
-    end = len(content) - MAGIC_SIZE - 4
-    if content.tell() != end + 4 or zlib.crc32(content[footer.summary_start : end]) != footer.summary_crc:
+    if zlib.crc32(content[footer.summary_start : content.tell() - 4]) != footer.summary_crc:
         raise ValueError("the index has the wrong checksum")
 
 
@@ -199,12 +201,14 @@ class _Found:
         blocks, keyframes = self.steps[steps_topic(world)], self.keyframes[keyframes_topic(world)]
         steps = sum(len(block.crc) for block in blocks)
         ctrl = np.zeros((0, self.header.ctrl_size), dtype=self.header.ctrl_dtype)
+        changed = [(0, np.zeros(0, CHANGE)), *((block.first, block.changes) for block in blocks)]
         by_step = {keyframe.step: keyframe for keyframe in keyframes if keyframe.step < steps}
         return Track(
             ctrl=np.concatenate([ctrl, *(block.ctrl for block in blocks)]),
             crc=np.concatenate([np.zeros(0, np.uint32), *(block.crc for block in blocks)]),
-            change_steps=np.concatenate([np.zeros(0, np.int64), *(block.changes["step"] + block.first for block in blocks)]),
-            changes=np.concatenate([np.zeros(0, CHANGE), *(block.changes for block in blocks)]),
+            change_steps=np.concatenate([changes["step"].astype(np.int64) + first for first, changes in changed]),
+            change_columns=np.concatenate([changes["column"] for _, changes in changed]),
+            change_values=np.concatenate([changes["value"] for _, changes in changed]),
             keyframes=tuple(by_step[step] for step in sorted(by_step)),
         )
 
@@ -229,12 +233,13 @@ def _recording(path: Path, found: _Found, header: RecordingHeader, condition: Co
     wrong = [file.name for file in header.files if hashes.get(file.name) != file.sha256]
     if wrong:
         condition, missing = "damaged", f"{missing} The content of {', '.join(wrong)} is not what was recorded.".strip()
-    assets = {file.name: found.files[file.name] for file in header.files if file.name not in (MODEL_FILE, *wrong)}
+    intact = {file.name: found.files[file.name] for file in header.files if file.name not in wrong}
+    models = {name: intact.pop(name, b"").decode(errors="replace") for name in (MODEL_FILE, LOOK_FILE)}
     return Recording(
         path=path,
         header=header,
-        model_text="" if MODEL_FILE in wrong else found.files[MODEL_FILE].decode(errors="replace"),
-        assets=assets,
+        models=models,
+        assets=intact,
         tracks={world: found.track(world) for world in header.worlds},
         condition=condition,
         missing=missing,

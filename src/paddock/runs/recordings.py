@@ -1,6 +1,6 @@
 """What a recording is made of: an MCAP file whose exact lane re-simulates bit for bit, and a ROS 2 lane to look at.
 
-The first message is the header, as JSON. The model's XML and the files it refers to are attachments, hashed in the header.
+The first message is the header, as JSON. The models and the files they refer to are attachments, hashed in the header.
 Steps are numbered over the whole recording. Each recorded world has two channels, little-endian and unpadded:
 
 `/world_3/keyframes`  int64 step, int64 episode, uint8 reason, uint8 constants, then the engine's whole state row (float64)
@@ -24,6 +24,8 @@ from paddock.messages import Platform
 FORMAT = 1
 HEADER_TOPIC = "/paddock/header"
 MODEL_FILE = "model.xml"
+LOOK_FILE = "look.xml"
+"""The same robot with everything that is only there to be looked at; it takes the same qpos."""
 ENCODING = "x-paddock"
 MAX_RECORD_BYTES = 256 * 2**20
 """Of anything in the file: a reader must not believe every size it reads."""
@@ -87,7 +89,7 @@ class RecordingHeader:
     """What a state row is made of: mjSTATE_INTEGRATION, float64."""
     model_fields: tuple[ModelField, ...]
     files: tuple[AttachedFile, ...]
-    """The model's XML first, then what it refers to."""
+    """The model's XML, the one that pictures are drawn from, then what they refer to."""
     integrator: str
     solver: str
     cone: str

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from paddock.errors import PaddockError
+from paddock.runs.faults import point
 
 SCHEMA_VERSION = 1
 OPEN_S = 10.0
@@ -74,11 +75,13 @@ def begin(path: Path, asked: Columns, worlds: Sequence[int]) -> Begun:
             (journal,) = db.execute("PRAGMA journal_mode=WAL").fetchone()
             if journal != "wal":
                 raise PaddockError(f"the file system of {path} has no shared memory for SQLite's WAL. Keep runs on a local disk.")
+            point("telemetry.after_open")
             db.execute("BEGIN IMMEDIATE")
             if is_new:
                 _create(db)
             columns = _agree(db, path, asked)
             begun = Begun(columns=columns, last_steps=last_steps(db), last_row=_last_row(db, worlds))
+            point("telemetry.before_begun")
             db.execute("COMMIT")
             return begun
     except sqlite3.Error as error:

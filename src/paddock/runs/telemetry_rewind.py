@@ -8,6 +8,7 @@ import numpy as np
 
 from paddock.errors import PaddockError
 from paddock.runs import rollups
+from paddock.runs.faults import point
 from paddock.runs.telemetry_file import open_existing, read_columns
 
 
@@ -28,7 +29,9 @@ def rewind(path: Path, step: int) -> None:
             db.execute("DELETE FROM events WHERE step > ? AND kind != 'status'", (step,))
             db.execute("DELETE FROM step_chunks WHERE t0 > ?", (step,))
             _shorten_chunks(db, step)
+            point("rewind.before_commit")
             db.execute("COMMIT")
+            point("rewind.after_commit")
     except sqlite3.Error as error:
         raise PaddockError(f"{path} cannot be rewound to step {step}: {error}. Nothing was changed; try again.") from None
 

@@ -3,6 +3,7 @@
 TASK_NAMES = (
     "cartpole-balance",
     "cartpole-swingup",
+    "quadruped-stand",
     "quadruped-balance",
     "quadruped-walk",
     "gym-ant",

@@ -151,7 +151,11 @@ class TrotToGoal:
     """Yaw rate per sideways velocity, rad / m: fades at the goal by itself."""
 
     def __call__(self, state: State) -> Tensor:
-        angles, torque = self.trot.legs(state, self.velocity(state))
+        return self.torque(state, self.velocity(state))
+
+    def torque(self, state: State, velocity: Tensor) -> Tensor:
+        """The action (n, 12) that trots at a base velocity (n, 3)."""
+        angles, torque = self.trot.legs(state, velocity)
         error = angles.flatten(1) - state.sensor("joint_pos")
         torque = torque.flatten(1) + self.stiffness * error - self.damping * state.sensor("joint_vel")
         return (torque / state.constant(TORQUE_LIMIT)).clamp(-1, 1)
@@ -162,3 +166,13 @@ class TrotToGoal:
         distance = (ahead * ahead + left * left).clamp(min=1e-6).sqrt()
         speed = (self.approach * distance).clamp(max=self.speed) / distance
         return torch.stack((speed * ahead, speed * left, self.turn * speed * left), -1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrotInPlace:
+    """Steps on the spot, which is how it catches itself when pushed; action (n, 12) as a part of the torque limits."""
+
+    walker: TrotToGoal = TrotToGoal()
+
+    def __call__(self, state: State) -> Tensor:
+        return self.walker.torque(state, torch.zeros_like(state.sensor("base_vel")))
