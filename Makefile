@@ -4,7 +4,7 @@ BIN := .venv/bin
 
 .PHONY: demo test check bench clean
 
-demo: .venv/installed           ## play every task, measure, draw out/demo.png
+demo: .venv/installed           ## teach a quadruped to stand under pushes, about a minute; film and curves in out/
 	$(BIN)/paddock demo
 
 test: .venv/installed-dev check ## everything CI runs

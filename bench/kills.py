@@ -19,6 +19,7 @@ import platform
 import signal
 import sqlite3
 import struct
+import subprocess
 import sys
 import tempfile
 import threading
@@ -36,12 +37,14 @@ from tensorboardX.record_writer import masked_crc32c
 
 from paddock import __version__
 from paddock.benchmarking import machine
+from paddock.configuring import configure
 from paddock.errors import PaddockError
 from paddock.runs import faults
 from paddock.runs.checkpoints import read
 from paddock.runs.folder import RunFolder, status_of
 from paddock.runs.recording_reader import open_recording
 from paddock.runs.telemetry_reader import TelemetryReader
+from paddock.tasks.finding import find_task
 from paddock.trained import find, train
 
 RESULT = Path(__file__).parent / "results" / "kills.json"
@@ -88,14 +91,17 @@ def _subject(name: str, episode_s: float, **settings: object) -> Subject:
     return Subject(name=name, source=source, settings=small | often | settings | {"ppo": ppo})
 
 
-SUBJECTS = {subject.name: subject for subject in (_subject("cartpole-balance", 0.5), _subject("quadruped-balance", 0.5, seed=3))}
+CARTPOLE = _subject("cartpole-balance", 0.5)
+QUADRUPED = _subject("quadruped-balance", 0.5, seed=3)
+"""Pushes, contacts, and observations that only the critic sees."""
+SUBJECTS = (CARTPOLE, QUADRUPED)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Aim:
     """A training that is killed, once by each shot: the first hits the process that begins it, the next those that resume it."""
 
-    subject: str
+    subject: Subject
     shots: tuple[tuple[str, int], ...]
     """The point, and the number of its passing that kills; or ANY_MOMENT and milliseconds."""
 
@@ -118,7 +124,7 @@ class Outcome:
         return not self.unreadable and not self.differing
 
 
-class Kennel:
+class Yard:
     """A folder with runs, and the children that train in it. They are forked from this process, which imported torch once."""
 
     def __init__(self, folder: Path) -> None:
@@ -129,11 +135,9 @@ class Kennel:
 
     def begin(self, subject: Subject, name: str, arm: Callable[[], None] = lambda: None) -> int:
         """Train anew in the folder `name`; returns the exit status, negative for a signal."""
-        folder = self.folder / name
-        folder.mkdir(exist_ok=True)
-        task = folder / "short.py"
-        task.write_text(subject.source)
-        return _forked(lambda: (arm(), train(f"{task}:SHORT", runs_dir=folder, **subject.settings)), folder / "output.txt")
+        folder, task = self._place(subject, name)
+        config = configure(find_task(task), flags=subject.settings)
+        return _forked(lambda: (arm(), train(task, config=config, runs_dir=folder)), folder / "output.txt")
 
     def resume(self, name: str, arm: Callable[[], None] = lambda: None) -> int:
         run = self.run(name)
@@ -154,13 +158,32 @@ class Kennel:
             passed: Counter[str] = Counter()
             for point in WRITING:
                 faults.arm(point, partial(passed.update, [point]))
-            faults.arm("end", lambda: counts.write_text(json.dumps(passed)))
+            faults.arm("end", lambda: _write_json(counts, passed))
 
         status = self.begin(subject, name, count)
         run = self.run(name)
         if status or run is None:
             raise RuntimeError(f"the training that nobody kills ended with {status}: {self.output(name)}")
         return run, Counter(json.loads(counts.read_text()))
+
+    def check_forks(self, subject: Subject, whole: Path) -> None:
+        """See that a forked child trains as the command does that a user types."""
+        folder, task = self._place(subject, f"typed-{subject.name}")
+        settings = folder / "settings.json"
+        _write_json(settings, subject.settings)
+        words = ["train", task, "--config", settings, "--runs-dir", folder]
+        subprocess.run([sys.executable, "-m", "paddock", *words], check=True, capture_output=True, timeout=SITTING_S)
+        run = self.run(folder.name)
+        assert run is not None
+        if found := differing(whole, run):
+            raise RuntimeError(f"a forked child trains otherwise than the command: {found}")
+
+    def _place(self, subject: Subject, name: str) -> tuple[Path, str]:
+        """A folder for a run, and its task."""
+        folder = self.folder / name
+        folder.mkdir(exist_ok=True)
+        (folder / "short.py").write_text(subject.source)
+        return folder, f"{folder / 'short.py'}:SHORT"
 
     def output(self, name: str) -> str:
         return (self.folder / name / "output.txt").read_text()[-2000:]
@@ -172,7 +195,7 @@ class Kennel:
         for sitting in range(MAX_SITTINGS):
             shot = aim.shots[sitting] if sitting < len(aim.shots) else None
             arm = partial(kill_at, *shot) if shot is not None else lambda: None
-            status = self.resume(name, arm) if self.run(name) else self.begin(SUBJECTS[aim.subject], name, arm)
+            status = self.resume(name, arm) if self.run(name) else self.begin(aim.subject, name, arm)
             outcome.sittings += 1
             run = self.run(name)
             if status == -signal.SIGKILL and shot is not None:
@@ -189,6 +212,10 @@ class Kennel:
                 outcome.differing += differing(whole, run)
                 return outcome
         raise AssertionError("more shots than sittings")
+
+
+def _write_json(file: Path, value: object) -> None:
+    file.write_text(json.dumps(value, indent=2) + "\n")
 
 
 def _forked(work: Callable[[], object], output: Path) -> int:
@@ -305,7 +332,8 @@ def differing(whole: Path, run: Path) -> list[str]:
         mine, other = (read(folder.checkpoints.path(step)) for folder in (ours, theirs))
         names = sorted(mine.tensors.keys() | other.tensors.keys())
         wrong = [name for name in names if not _equal(mine.tensors.get(name), other.tensors.get(name))]
-        found += [f"checkpoint {step}: {len(wrong)} tensors, {wrong[0]} among them"] if wrong else []
+        parts = ", ".join(sorted({name.partition("/")[0] for name in wrong}))
+        found += [f"checkpoint {step}: {len(wrong)} tensors of {parts}, {wrong[0]} among them"] if wrong else []
     if ours.checkpoints.best() != theirs.checkpoints.best():
         found.append(f"best {ours.checkpoints.best()}, not {theirs.checkpoints.best()}")
     mine, other = contents(ours.telemetry), contents(theirs.telemetry)
@@ -321,11 +349,12 @@ def _equal(mine: torch.Tensor | None, other: torch.Tensor | None) -> bool:
     return mine is not None and other is not None and mine.dtype == other.dtype and torch.equal(mine, other)
 
 
-def contents(telemetry: Path) -> dict[str, list[tuple[object, ...]]]:
+def contents(telemetry: Path) -> Mapping[str, Sequence[tuple[object, ...]]]:
     """All that a run recorded, but what depends on the clock, on where chunks were cut, and how often it was resumed."""
     untimed = "names.name NOT IN (" + ", ".join(f"'{name}'" for name in CLOCK) + ")"
     queries = {
-        "scalars": f"SELECT names.name, step, i, value FROM scalars JOIN names ON id = scalars.name WHERE {untimed} ORDER BY 1, 2, 3",
+        "scalars": "SELECT names.name, step, i, value "
+        f"FROM scalars JOIN names ON id = scalars.name WHERE {untimed} ORDER BY 1, 2, 3",
         "rollups": "SELECT names.name, size, bucket, first_step, last_step, low, high, total, count "
         f"FROM rollups JOIN names ON id = rollups.name WHERE {untimed} ORDER BY 1, 2, 3",
         "episodes": "SELECT step, world, episode, length, total, success, cause, terms FROM episodes ORDER BY id",
@@ -368,35 +397,35 @@ def middle(count: int) -> int:
 def campaign(passed: Mapping[str, Counter[str]], *, quick: bool) -> list[Aim]:
     """All aims. Where a training is killed twice, the second process is killed at the point itself, or while it goes back."""
     aims: list[Aim] = []
-    cartpole, quadruped = SUBJECTS
     for i, point in enumerate(WRITING):
         if quick:
-            aims += [Aim(subject=cartpole, shots=((point, middle(passed[cartpole][point])),))] if i % 2 else []
+            aims += [Aim(subject=CARTPOLE, shots=((point, middle(passed[CARTPOLE.name][point])),))] if i % 2 else []
             continue
-        for passing in spread(passed[cartpole][point], 4):
-            aims.append(Aim(subject=cartpole, shots=((point, passing),)))
-        aims.append(Aim(subject=quadruped, shots=((point, middle(passed[quadruped][point])), (point, 1))))
+        for passing in spread(passed[CARTPOLE.name][point], 4):
+            aims.append(Aim(subject=CARTPOLE, shots=((point, passing),)))
+        aims.append(Aim(subject=QUADRUPED, shots=((point, middle(passed[QUADRUPED.name][point])), (point, 1))))
     for i in range(1 if quick else 10):
-        aims.append(Aim(subject=cartpole, shots=((ANY_MOMENT, 300 + 90 * i), (ANY_MOMENT, 200 + 70 * i))))
+        aims.append(Aim(subject=CARTPOLE, shots=((ANY_MOMENT, 300 + 90 * i), (ANY_MOMENT, 200 + 70 * i))))
     for point in GOING_BACK[:: 2 if quick else 1]:
-        for subject in (cartpole,) if quick else SUBJECTS:
+        for subject in SUBJECTS[: 1 if quick else 2]:
             aims.append(Aim(subject=subject, shots=(FIRST, (point, 1))))
     return aims
 
 
-def run_campaign(kennel: Kennel, *, quick: bool, tell: Callable[[str], None]) -> list[Outcome]:
+def run_campaign(yard: Yard, *, quick: bool, tell: Callable[[str], None]) -> list[Outcome]:
     wholes: dict[str, Path] = {}
     passed: dict[str, Counter[str]] = {}
-    for name, subject in SUBJECTS.items():
-        wholes[name], passed[name] = kennel.whole(subject)
+    for subject in SUBJECTS:
+        wholes[subject.name], passed[subject.name] = yard.whole(subject)
+        yard.check_forks(subject, wholes[subject.name])
     aims = campaign(passed, quick=quick)
     outcomes: list[Outcome] = []
     for i, aim in enumerate(aims):
-        outcomes.append(kennel.shoot(aim, wholes[aim.subject]))
+        outcomes.append(yard.shoot(aim, wholes[aim.subject.name]))
         shots = ", ".join(f"{point} #{passing}" for point, passing in aim.shots)
         found = "; ".join([*outcomes[-1].unreadable, *outcomes[-1].differing]) or "equal"
         missed = "" if len(outcomes[-1].killed) == len(aim.shots) else " (missed)"
-        tell(f"{i + 1}/{len(aims)} {aim.subject}: {shots}{missed}: {found}")
+        tell(f"{i + 1}/{len(aims)} {aim.subject.name}: {shots}{missed}: {found}")
     return outcomes
 
 
@@ -425,7 +454,7 @@ def main() -> int:
     asked = parser.parse_args()
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        outcomes = run_campaign(Kennel(Path(folder)), quick=asked.quick, tell=lambda line: print(line, flush=True))
+        outcomes = run_campaign(Yard(Path(folder)), quick=asked.quick, tell=lambda line: print(line, flush=True))
     rows = by_point(outcomes)
     print(table(rows))
     found = {
@@ -433,7 +462,7 @@ def main() -> int:
         "machine": machine(),
         "python": platform.python_version(),
         "torch": torch.__version__,
-        "subjects": {name: dict(subject.settings) for name, subject in SUBJECTS.items()},
+        "subjects": {subject.name: dict(subject.settings) for subject in SUBJECTS},
         "minutes": round((time.monotonic() - began) / 60, 1),
         "trainings": len(outcomes),
         "sittings": sum(outcome.sittings for outcome in outcomes),
@@ -443,7 +472,7 @@ def main() -> int:
         "points": rows,
     }
     if not asked.quick:
-        RESULT.write_text(json.dumps(found, indent=2) + "\n")
+        _write_json(RESULT, found)
     return 0 if all(outcome.is_good for outcome in outcomes) else 1
 
 

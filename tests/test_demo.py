@@ -14,11 +14,22 @@ needs_gl = pytest.mark.skipif(best_gl() is None and os.environ.get("CI") != "tru
 
 @needs_gl
 def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["demo", "--out", str(tmp_path)]) == 0
+    assert main(["demo", "--quick", "--out", str(tmp_path)]) == 0
     shown = capsys.readouterr().out
-    for word in ("quadruped-walk", "scripted", "env steps/s", "demo.png", "paddock inspect"):
+    for word in ("quadruped-stand", "policy", "zero", "demo.mp4", "paddock export"):
         assert word in shown
-    with Image.open(tmp_path / "demo.png") as picture:
+    assert (tmp_path / "demo.mp4").stat().st_size > 1000
+    with Image.open(tmp_path / "demo-curves.png") as picture:
+        assert picture.width > 800
+
+
+@needs_gl
+def test_tour(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tour", "--out", str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    for word in ("quadruped-walk", "scripted", "env steps/s", "tour.png", "paddock inspect"):
+        assert word in shown
+    with Image.open(tmp_path / "tour.png") as picture:
         assert picture.width > 1000 and len(picture.getcolors(maxcolors=10**7) or []) > 1000
 
 

@@ -1,6 +1,9 @@
 """PPO: hand-computed advantages, probabilities that belong to their actions, weights that repeat, and a pole that stands."""
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 import torch
 
 import paddock
@@ -89,7 +92,7 @@ def test_weights_change_and_the_same_seed_repeats_them() -> None:
 
 def test_it_learns_to_balance() -> None:
     env = paddock.make("cartpole-balance", num_worlds=256, seed=0)
-    ppo = Ppo(env, PpoConfig(), seed=0)
+    ppo = Ppo(env, PpoConfig(learn_threads=1), seed=0)
 
     def success() -> float:
         judge = paddock.make("cartpole-balance", num_worlds=100, seed=1000)
@@ -105,3 +108,67 @@ def test_it_learns_to_balance() -> None:
     for _ in range(45):
         ppo.update(env)
     assert success() >= 0.95
+
+
+def test_a_saved_learner_goes_on_bit_for_bit() -> None:
+    env = paddock.make("cartpole-balance", num_worlds=8)
+    ppo = Ppo(env, SMALL, seed=0)
+    ppo.update(env)
+    saved, world = ppo.state(), env.save()
+    ppo.update(env)
+    other_env = paddock.make("cartpole-balance", num_worlds=8, seed=5)
+    other = Ppo(other_env, SMALL, seed=9)
+    other_env.load(world)
+    other.load(saved)
+    other.update(other_env)
+    assert ppo.state().keys() == other.state().keys()
+    assert all(torch.equal(value, other.state()[name]) for name, value in ppo.state().items())
+
+    forgetful = Ppo(other_env, SMALL, seed=9)
+    other_env.load(world)
+    forgetful.load({name: value for name, value in saved.items() if not name.startswith("optimizer/")})
+    forgetful.update(other_env)
+    assert not torch.equal(forgetful.state()["policy/log_std"], ppo.state()["policy/log_std"])
+
+
+def test_a_value_that_moved_too_far_is_not_pulled_further() -> None:
+    env = paddock.make("cartpole-balance", num_worlds=2)
+    ppo = Ppo(env, replace(SMALL, value_clip=0.5), seed=0)
+    value = torch.tensor([2.0, 0.2], requires_grad=True)
+    loss = ppo._value_loss(value, before=torch.zeros(2), target=torch.tensor([0.4, 1.0]))
+    loss.backward()
+    assert loss.item() == pytest.approx(((2.0 - 0.4) ** 2 + (0.2 - 1.0) ** 2) / 2)
+    beyond = torch.tensor([0.9], requires_grad=True)
+    ppo._value_loss(beyond, before=torch.zeros(1), target=torch.tensor([2.0])).backward()
+    assert beyond.grad is not None and beyond.grad.item() == 0.0  # it is further than the clip, and the clipped loss is the larger
+
+
+def test_the_learning_rate_follows_the_change_or_the_schedule() -> None:
+    env = paddock.make("cartpole-balance", num_worlds=2)
+    adaptive = Ppo(env, replace(SMALL, learning_rate=1e-3, target_kl=0.01), seed=0)
+    for kl, expected in ((0.03, 1e-3 / 1.5), (0.01, 1e-3 / 1.5), (0.001, 1e-3)):
+        adaptive._adapt(kl)
+        assert adaptive.optimizer.param_groups[0]["lr"] == pytest.approx(expected)
+    annealed = Ppo(env, replace(SMALL, learning_rate=1e-3, target_kl=0.0, anneal_steps=64), seed=0)
+    rates = [annealed.update(env)["learning_rate"] for _ in range(4)]  # 16 steps each
+    assert rates == pytest.approx([0.75e-3, 0.5e-3, 0.25e-3, 0.0])
+
+
+def test_recomputed_advantages_use_the_critic_of_the_moment() -> None:
+    env = paddock.make("cartpole-balance", num_worlds=4)
+    weights = []
+    for recompute in (False, True):
+        env.reset(seed=0)
+        ppo = Ppo(env, replace(SMALL, recompute_advantages=recompute), seed=0)
+        ppo.update(env)
+        weights.append(ppo.state()["policy/actor.0.weight"])
+    assert not torch.equal(*weights)
+
+
+def test_a_truncated_episode_is_valued_by_its_final_observation() -> None:
+    env = paddock.make(replace(paddock.find_task("cartpole-balance"), episode_s=0.06), num_worlds=2)  # three steps
+    ppo = Ppo(env, SMALL, seed=0)
+    ppo._collect(env)
+    assert [t for t, _, _ in ppo._rollout.cut] == [2, 5]
+    final = ppo._rollout.cut[0][2]
+    assert not torch.equal(final, ppo._rollout.critic_obs[3])  # which is where the next episode begins

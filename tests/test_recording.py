@@ -430,6 +430,11 @@ def test_mistakes_are_said(tmp_path: Path) -> None:
         Recorder(env, tmp_path / "b.mcap")
     with pytest.raises(PaddockError, match="not written over"):
         Recorder(env, tmp_path / "a.mcap")
+    with Recorder(env, tmp_path / "late.mcap"):
+        env.sim.expand("body_mass")
+        env.reset()
+        with pytest.raises(PaddockError, match="expanded while"):
+            env.step(env.sample())
     for seconds, episodes in ((None, None), (1.0, 2), (0.0, None), (None, -1)):
         with pytest.raises(PaddockError, match="give one of them"):
             record_episodes(env, random_agent, tmp_path / "c.mcap", seconds=seconds, episodes=episodes)

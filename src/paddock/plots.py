@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 WANTED = ("evaluation/success", "evaluation/return", "episode/return", "episode/length")
 BLUE, RANGE = "#2563a8", 0.18
+FEW = 10
 
 
 def plot_runs(runs: Sequence[Run], path: Path, *, names: Sequence[str] = WANTED, title: str = "") -> Path:
@@ -31,7 +32,8 @@ def plot_runs(runs: Sequence[Run], path: Path, *, names: Sequence[str] = WANTED,
         for i, run in enumerate(run for run in runs if name in run.curves()):
             curve = run.curve(name, max_points=400)
             colour = f"C{i}" if len(runs) > 1 else BLUE
-            axis.plot(curve.step, curve.mean, color=colour, label=f"seed {run.card.setup.seed}")
+            dots = "." if len(curve.step) < FEW else ""  # a line through one point is none
+            axis.plot(curve.step, curve.mean, color=colour, marker=dots, label=f"seed {run.card.setup.seed}")
             axis.fill_between(curve.step, curve.min, curve.max, color=colour, alpha=RANGE, linewidth=0)
         axis.set_title(name.replace("/", " "), fontsize=9, loc="left")
         axis.set_xlabel("environment steps", fontsize=8)

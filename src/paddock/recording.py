@@ -56,8 +56,9 @@ class Recorder:
         self._poses = Poses(env, worlds)
         self._file = RecordingWriter(path, self._header, files=files, ros=self._poses.topics)
         self._fresh = dict.fromkeys(range(len(worlds)), Reason.WRITTEN)  # nobody knows how they came to be where they are
-        self._begun: list[dict[int, int]] = [{0: int(env.episode[world])} for world in worlds]  # step of the block -> episode
         self._keyed = [0] * len(worlds)
+        self._due = 0
+        self._pending: list[tuple[int, str, bytes]] = []
         self._flushed_at = time.monotonic()
 
     def __enter__(self) -> Self:
@@ -82,13 +83,11 @@ class Recorder:
         for place, world in enumerate(self._header.worlds):
             if mask[world]:
                 self._fresh[place] = Reason.BEGUN
+                self._due = self.steps
 
     def stepping(self, sim: Sim) -> None:
-        block = self._block
-        block.enter()
-        for place, reason in self._fresh.items():
-            block.marks[place][block.steps] = reason
-            self._begun[place][block.steps] = int(self._env.episode[self._header.worlds[place]])
+        if self.steps >= self._due or not self._block.is_as_left():
+            self._note()
 
     def stepped(self, sim: Sim) -> None:
         self._block.reach()
@@ -101,48 +100,55 @@ class Recorder:
         if time.monotonic() - self._flushed_at > PATIENCE_S:
             self.flush()
 
+    def _note(self) -> None:
+        """A keyframe for each world that begins anew, is due for one or was written to; else the inputs that changed."""
+        for place in range(len(self._header.worlds)):
+            reason = self._fresh.get(place)
+            if reason is None and not self._block.note_changes(place):
+                reason = Reason.WRITTEN
+            if reason is None and self.steps - self._keyed[place] >= self._every:
+                reason = Reason.DUE
+            if reason is not None:
+                self._add_keyframe(place, reason)
+        self._due = min(self._keyed) + self._every
+
+    def _add_keyframe(self, place: int, reason: Reason) -> None:
+        world, (row, fields) = self._header.worlds[place], self._block.entering(place)
+        if len(fields) != len(self._env.sim.model_fields):
+            raise PaddockError(f"a model field was expanded while {self.path} was being recorded. Expand it before.")
+        keyframe = Keyframe(
+            step=self.steps,
+            episode=int(self._env.episode[world]),
+            reason=reason,
+            constants=self._env.sim.derives_constants,
+            row=row,
+            fields=fields,
+        )
+        self._pending.append((self._time_ns(self.steps), keyframes_topic(world), pack_keyframe(keyframe)))
+        self._block.note_fields(place)
+        self._keyed[place] = self.steps
+
     def _end_block(self) -> None:
-        """Make messages of the block, in the order of their times."""
+        """Write the messages of the block, in the order of their times."""
         block = self._block
         if not block.steps:
             return
-        if len(self._env.sim.model_fields) != len(self._header.model_fields):
-            raise PaddockError(f"a model field was expanded while {self.path} was being recorded. Expand it before.")
-        changes = block.mark(self._keyed, self._every)
-        messages = [*self._keyframes(), *self._moments()]
-        crc = block.crc()
-        for world, index in enumerate(self._header.worlds):
-            ctrl = block.ctrl[: block.steps, world]
-            steps = Steps(first=block.first, ctrl=ctrl, crc=crc[:, world], changes=changes[world])
-            messages.append((self._time_ns(self.steps), steps_topic(index), pack_steps(steps)))
+        messages = [*self._pending, *self._moments()]
+        ctrl, crc = block.ctrl[: block.steps], block.crc()
+        for place, world in enumerate(self._header.worlds):
+            steps = Steps(first=block.first, ctrl=ctrl[:, place], crc=crc[:, place], changes=block.changes(place))
+            messages.append((self._time_ns(self.steps), steps_topic(world), pack_steps(steps)))
         messages.sort(key=itemgetter(0))
         for time_ns, topic, data in messages:
             self._file.add(topic, time_ns, data)
+        self._pending.clear()
         block.clear()
-
-    def _keyframes(self) -> Iterator[tuple[int, str, bytes]]:
-        block = self._block
-        for place, world in enumerate(self._header.worlds):
-            begun = self._begun[place]
-            for step, reason in sorted(block.marks[place].items()):
-                keyframe = Keyframe(
-                    step=block.first + step,
-                    episode=begun[max(own for own in begun if own <= step)],
-                    reason=reason,
-                    constants=self._env.sim.derives_constants,
-                    row=block.entered[step, place],
-                    fields=block.fields(step, place),
-                )
-                yield self._time_ns(keyframe.step), keyframes_topic(world), pack_keyframe(keyframe)
-            self._begun[place] = {0: begun[max(begun)]}
 
     def _moments(self) -> Iterator[tuple[int, str, bytes]]:
         """What viewers draw."""
-        block, stride = self._block, self._poses.stride
-        skipped = -(block.first + 1) % stride
-        times = [self._time_ns(step) for step in range(block.first + 1 + skipped, block.first + block.steps + 1, stride)]
-        if times:
-            yield from self._poses.messages(times, block.reached[skipped::stride])
+        first, stride = self._block.first + 1, self._poses.stride
+        for place in range(-first % stride, self._block.steps, stride):
+            yield from self._poses.messages(self._time_ns(first + place), self._block.reached[place])
 
     def _time_ns(self, step: int) -> int:
         """Simulated time from the recording's beginning to where that step begins."""

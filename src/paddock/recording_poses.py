@@ -19,28 +19,35 @@ class Poses:
     """Joint states of each recorded world, and the poses of what floats freely."""
 
     def __init__(self, env: Environment, worlds: Sequence[int]) -> None:
-        model = env.model
-        start = 1  # a row begins with the time, then qpos and qvel
+        model, row_size = env.model, env.sim.rows.shape[1]
+        qpos, qvel = 1, 1 + model.nq  # a row begins with the time
         scalar = [i for i in range(model.njnt) if model.jnt_type[i] in SCALAR_JOINTS]
         free = [i for i in range(model.njnt) if model.jnt_type[i] == FREE]
-        self.stride = max(1, round(1 / (ROS_HZ * env.task.control_dt)))
-        """Control steps from one message to the next."""
-        self._position = start + model.jnt_qposadr[scalar]
-        self._velocity = start + model.nq + model.jnt_dofadr[scalar]
-        self._free = [start + model.jnt_qposadr[i] + TO_ROS for i in free]
         names = [model.joint(i).name or f"joint_{i}" for i in scalar]
         bodies = [model.body(model.jnt_bodyid[i]).name or f"body_{model.jnt_bodyid[i]}" for i in free]
-        self._joints = [(f"/world_{world}/joint_states", ros_lane.joint_state(names)) for world in worlds if names]
-        frames = [f"world_{world}/{body}" for world in worlds for body in bodies]
-        self._frames = ros_lane.poses(frames, parent="world") if frames else None
-        self.topics = {topic: ros_lane.JOINT_STATE for topic, _ in self._joints} | ({"/tf": ros_lane.TF} if free else {})
+        self.stride = max(1, round(1 / (ROS_HZ * env.task.control_dt)))
+        """Control steps from one message to the next."""
+        self.topics: dict[str, str] = {}
         """Every topic, and the kind of its messages."""
+        self._messages: list[tuple[str, ros_lane.Message]] = []
+        for place, world in enumerate(worlds):
+            row = place * row_size
+            position, velocity = row + qpos + model.jnt_qposadr[scalar], row + qvel + model.jnt_dofadr[scalar]
+            if names:
+                message = ros_lane.joint_state(names, position=position.tolist(), velocity=velocity.tolist())
+                self._add(f"/world_{world}/joint_states", ros_lane.JOINT_STATE, message)
+        if free:
+            frames = [f"world_{world}/{body}" for world in worlds for body in bodies]
+            rows = [place * row_size + qpos for place in range(len(worlds))]
+            columns = [column for row in rows for i in free for column in (row + model.jnt_qposadr[i] + TO_ROS).tolist()]
+            self._add("/tf", ros_lane.TF, ros_lane.poses(frames, parent="world", columns=columns))
 
-    def messages(self, times_ns: list[int], rows: np.ndarray) -> Iterator[tuple[int, str, bytes]]:
-        """Time, topic and message of all there is to show; `rows` (m, k, size) are those of the recorded worlds."""
-        for world, (topic, message) in enumerate(self._joints):
-            found = message.at(times_ns, rows[:, world, self._position], rows[:, world, self._velocity])
-            yield from zip(times_ns, [topic] * len(found), found, strict=True)
-        if self._frames is not None:
-            poses = [rows[:, world, columns] for world in range(rows.shape[1]) for columns in self._free]
-            yield from zip(times_ns, ["/tf"] * len(times_ns), self._frames.at(times_ns, *poses), strict=True)
+    def messages(self, time_ns: int, rows: np.ndarray) -> Iterator[tuple[int, str, bytes]]:
+        """Time, topic and message of all there is to show; `rows` (k, size) are those of the recorded worlds."""
+        state = rows.data.cast("B")
+        for topic, message in self._messages:
+            yield time_ns, topic, message.at(time_ns, state)
+
+    def _add(self, topic: str, kind: str, message: ros_lane.Message) -> None:
+        self.topics[topic] = kind
+        self._messages.append((topic, message))

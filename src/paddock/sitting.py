@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from torch import Tensor
 
@@ -31,38 +31,47 @@ from paddock.scoring import Score
 from paddock.training_view import Glance, View
 
 BEAT_S = 2.0
+FLUSH_S = 1.0
+"""How long a checkpoint waits for the telemetry's disk."""
 SHOWN_TROUBLES = 5
 
 
-@dataclass(eq=False)
 class Sitting:
     """One process's part of a run, from its beginning or a checkpoint to a limit, an order or a mishap."""
 
-    run: RunFolder
-    env: Environment
-    config: TrainConfig
-    view: View
-    checkpoint: Checkpoint | None = None
-    resumed: int = 0
-    updates: int = 0
-    status: str = "running"
-    detail: str = ""
-    evaluation: Score | None = None
-    troubles: list[str] = field(default_factory=list)
-    numbers: dict[str, float] = field(default_factory=dict)
+    def __init__(
+        self,
+        run: RunFolder,
+        env: Environment,
+        config: TrainConfig,
+        view: View,
+        *,
+        checkpoint: Checkpoint | None = None,
+        resumed: int = 0,
+    ) -> None:
+        self.run, self.env, self.config, self.view = run, env, config, view
+        self.checkpoint, self.resumed = checkpoint, resumed
+        self.learner = Ppo(env, config.ppo, seed=config.seed)
+        self.log = Logbook(run.log)
+        self.status, self.detail = "running", ""
+        self.updates = 0
+        self.best: BestCheckpoint | None = None
+        self.evaluation: Score | None = None
+        self.numbers: dict[str, float] = {}
+        self.troubles: list[str] = []
+        self._mirror: WandbMirror | None = None
+        self._began, self._before_s, self._due_beat, self._due_save = time.monotonic(), 0.0, 0.0, 0.0
+        self._rates: list[tuple[float, int]] = []
+        self._saved_at = self._evaluated_at = -1  # update
 
     def train(self) -> None:
         """Run until a limit, or until somebody says stop; the record is whole when this returns or raises."""
         run, env = self.run, self.env
-        self.log = Logbook(run.log)
-        self.learner = Ppo(env, self.config.ppo, seed=self.config.seed)
-        self._began, self._before_s, self._due_beat, self._due_save = time.monotonic(), 0.0, 0.0, 0.0
-        self._rates: list[tuple[float, int]] = []
-        self._saved_at = -1
-        self._reached = self.checkpoint.card.env_steps if self.checkpoint else 0
+        reached = self.checkpoint.card.env_steps if self.checkpoint else 0
         if self.resumed and run.telemetry.exists():
-            rewind(run.telemetry, self._reached)
-        run.checkpoints.drop_after(self._reached)
+            rewind(run.telemetry, reached)
+        run.checkpoints.drop_after(reached, keep=self.config.keep)
+        self.best = run.checkpoints.best()
         with ExitStack() as stack:
             self.telemetry = stack.enter_context(
                 Telemetry(
@@ -71,7 +80,7 @@ class Sitting:
                     causes=causes_of(env),
                     step_columns=step_columns(env),
                     worlds=range(self.config.watch_worlds),
-                    sinks=[TensorBoardSink(run.tensorboard, purge_step=self._reached + 1 if self.resumed else None)],
+                    sinks=[TensorBoardSink(run.tensorboard, purge_step=reached + 1 if self.resumed else None)],
                 )
             )
             self.live = stack.enter_context(Live(run.socket, num_worlds=env.num_worlds))
@@ -142,9 +151,6 @@ class Sitting:
         self.telemetry.scalars(self.env_steps, self.numbers)
         self.view.show(self._glance())
 
-    _evaluated_at = 0
-    _mirror: WandbMirror | None = None
-
     def _evaluate(self) -> None:
         """Score the policy on fixed seeds; a better one than ever is saved and marked."""
         self._evaluated_at = self.updates
@@ -155,10 +161,9 @@ class Sitting:
         seen = {"return": found.mean_return, "length": found.mean_length} | ({} if rate is None else {"success": rate})
         self.telemetry.scalars(self.env_steps, {f"evaluation/{name}": value for name, value in seen.items()})
         self.log.write("evaluated", env_steps=self.env_steps, **seen)
-        best = self.run.checkpoints.best()
         candidate = BestCheckpoint(env_steps=self.env_steps, success=rate, mean_return=found.mean_return)
-        if (best is None or _merit(candidate) > _merit(best)) and self.save():
-            self.run.checkpoints.mark_best(candidate)
+        if (self.best is None or _merit(candidate) > _merit(self.best)) and self.save(best=candidate):
+            self.best = candidate
 
     def _sample(self) -> None:
         """Record an episode of the policy as it is now, to be replayed bit for bit."""
@@ -168,10 +173,10 @@ class Sitting:
         except OSError as refusal:
             self._trouble(f"no recording at {self.env_steps:,} steps: {refusal.strerror or refusal}")
 
-    def save(self) -> bool:
-        """Write a checkpoint; a disk that refuses it is a trouble, not an end."""
+    def save(self, *, best: BestCheckpoint | None = None) -> bool:
+        """Write a checkpoint, `best` where it is that; a disk that refuses it is a trouble, not an end."""
         self._due_save = time.monotonic() + self.config.save_every_s
-        if self._saved_at == self.updates:
+        if self._saved_at == self.updates and best is None:
             return True
         card = CheckpointCard(
             format=FORMAT,
@@ -183,8 +188,9 @@ class Sitting:
             updates=self.updates,
             seconds=self.seconds,
         )
+        self.telemetry.flush(timeout=FLUSH_S)  # so that a run that goes on from here misses nothing before it
         try:
-            self.run.checkpoints.save(self._tensors(), card, keep=self.config.keep)
+            self.run.checkpoints.save(self._tensors(), card, keep=self.config.keep, best=best)
         except OSError as refusal:
             self._trouble(f"no checkpoint at {self.env_steps:,} steps: {refusal.strerror or refusal}")
             return False
@@ -204,7 +210,7 @@ class Sitting:
         self.env.load(checkpoint.under("env/"))
         self.monitor.load(checkpoint.under("monitor/"))
         self.updates, self._before_s = card.updates, card.seconds
-        self._saved_at, self._evaluated_at = card.updates, card.updates
+        self._saved_at = self._evaluated_at = card.updates
 
     def _obey(self, commands: Sequence[str]) -> None:
         for command in commands:
@@ -249,7 +255,7 @@ class Sitting:
             self._trouble(f"run.json cannot be written: {refusal.strerror or refusal}")
 
     def _progress(self) -> RunProgress:
-        best, health = self.run.checkpoints.best(), self.telemetry.health()
+        health = self.telemetry.health()
         return RunProgress(
             status=self.status,
             detail=self.detail,
@@ -260,7 +266,7 @@ class Sitting:
             seconds=self.seconds,
             mean_return=self.numbers.get("episode/return"),
             success=self.numbers.get("episode/success"),
-            best_success=best.success if best else None,
+            best_success=self.best.success if self.best else None,
             resumed=self.resumed,
             dropped_rows=health.dropped,
             troubles=self._all_troubles(),

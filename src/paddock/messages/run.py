@@ -94,6 +94,15 @@ class RunCard:
 
 
 @dataclass(frozen=True, kw_only=True)
+class BestCheckpoint:
+    """best.json: which checkpoint the periodic evaluation liked most."""
+
+    env_steps: int
+    success: float | None
+    mean_return: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class CheckpointCard:
     """checkpoint.json, beside the tensors it vouches for."""
 
@@ -108,12 +117,3 @@ class CheckpointCard:
     sha256: str = ""
     """Of state.safetensors; filled in when it is written."""
     size_bytes: int = 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class BestCheckpoint:
-    """best.json: which checkpoint the periodic evaluation liked most."""
-
-    env_steps: int
-    success: float | None
-    mean_return: float

@@ -21,6 +21,8 @@ from paddock.runs import atomic
 from paddock.runs.faults import point
 
 TENSORS, CARD, BEST = "state.safetensors", "checkpoint.json", "best.json"
+ORDER = "order"
+"""Under which the head of the tensors says how they were ordered; under CARD and BEST it says what those files say."""
 ANOTHER = "Use another checkpoint of the run."
 MAX_HEAD_BYTES = 100_000_000
 """What safetensors itself allows."""
@@ -37,6 +39,7 @@ class Checkpoint:
     path: Path
     card: CheckpointCard
     tensors: dict[str, Tensor]
+    """In the order in which they were saved."""
 
     def under(self, prefix: str) -> dict[str, Tensor]:
         """The tensors whose names begin with `prefix`, without it."""
@@ -61,7 +64,7 @@ class Checkpoints:
 
         `best` is given where this one scored better than any before: the rename that makes it exist also makes it the best.
         """
-        notes = {CARD: to_json(card)} | ({BEST: to_json(best)} if best is not None else {})
+        notes = {CARD: to_json(card), ORDER: json.dumps(list(tensors))} | ({BEST: to_json(best)} if best is not None else {})
         content = bytes_from_tensors({name: value.contiguous() for name, value in tensors.items()}, metadata=notes)
         path = self.path(card.env_steps)
         atomic.write_folder(path, {TENSORS: content, CARD: to_json(_sealed(card, content)).encode()})
@@ -83,13 +86,18 @@ class Checkpoints:
         except (PaddockError, UnicodeDecodeError, OSError) as refusal:
             raise BadCheckpoint(f"{file} cannot be read: {refusal} Take the latest checkpoint instead.") from None
 
-    def drop_after(self, step: int) -> None:
-        """Be again what it was when the checkpoint of `step` was written: a run that goes on from there writes the rest again."""
+    def drop_after(self, step: int, *, keep: int | None = None) -> None:
+        """Be again what it was when the checkpoint of `step` was written: a run that goes on from there writes the rest again.
+
+        With `keep`, those beyond the last so many are deleted too, as `save` would have done had nobody killed it.
+        """
         point("checkpoint.before_drop")
         for later in self.steps():
             if later > step:
                 atomic.remove_folder(self.path(later))
         self._settle_best()
+        if keep is not None:
+            self._prune(keep)
 
     def _settle_best(self) -> None:
         """Make best.json say what the checkpoints know: a kill may have come before it was written, or have undone what it says."""
@@ -162,10 +170,11 @@ def read(path: Path) -> Checkpoint:
         tensors = tensors_from_bytes(content)
     except SafetensorError as refusal:
         raise BadCheckpoint(f"{path / TENSORS} cannot be read: {refusal}. {ANOTHER}") from None
-    written = _notes(io.BytesIO(content)).get(CARD)
-    if written is not None and text.decode() != to_json(_sealed(from_json(CheckpointCard, written), content)):
+    notes = _notes(io.BytesIO(content))
+    if CARD in notes and text.decode() != to_json(_sealed(from_json(CheckpointCard, notes[CARD]), content)):
         raise BadCheckpoint(f"{path / CARD} is damaged: {TENSORS} was saved with another. {ANOTHER}")
-    return Checkpoint(path, card, tensors)
+    order = json.loads(notes[ORDER]) if ORDER in notes else sorted(tensors)  # safetensors returns them in a random one
+    return Checkpoint(path, card, {name: tensors[name] for name in order})
 
 
 def _sealed(card: CheckpointCard, content: bytes) -> CheckpointCard:

@@ -14,6 +14,7 @@ import selectors
 import socket
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -35,6 +36,8 @@ MAX_WATCHED = 64
 MAX_HZ = 60.0
 UNIX_PATH_BYTES = 100
 """A socket's path may not be longer; the kernel's own limit is 108."""
+HANDLES = Path("/proc/self/fd")
+"""Where Linux has the folders that this process holds open."""
 
 
 @dataclass(eq=False)
@@ -73,7 +76,8 @@ class Live:
         door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             self._path.unlink(missing_ok=True)
-            door.bind(_short(self._path))
+            with address_of(self._path) as address:
+                door.bind(address)
             self._path.chmod(0o600)  # whoever may write the run may steer it
             door.listen()
         except OSError as refusal:
@@ -238,14 +242,21 @@ def _line(message: dict[str, object]) -> bytes:
     return json.dumps(message).encode() + b"\n"
 
 
-def _short(path: Path) -> str:
-    """The path, or a shorter one to the same place: deep folders exceed what a socket's name may have."""
+@contextlib.contextmanager
+def address_of(path: Path) -> Iterator[str]:
+    """What to bind or connect to: a socket's name has room for few folders, so a deep one is reached by its folder's handle."""
     whole = str(path.absolute())
-    near = os.path.relpath(whole)
-    shortest = min(whole, near, key=len)
-    if len(shortest.encode()) > UNIX_PATH_BYTES:
+    shortest = min(whole, os.path.relpath(whole), key=len)
+    if len(shortest.encode()) <= UNIX_PATH_BYTES:
+        yield shortest
+        return
+    if not HANDLES.exists():
         raise OSError(0, f"the path {shortest} is longer than a socket's may be")
-    return shortest
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        yield f"{HANDLES}/{folder}/{path.name}"
+    finally:
+        os.close(folder)
 
 
 def ask(path: Path, do: str, *, timeout_s: float = 5.0) -> dict[str, object]:
@@ -253,7 +264,8 @@ def ask(path: Path, do: str, *, timeout_s: float = 5.0) -> dict[str, object]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as wire:
         wire.settimeout(timeout_s)
         try:
-            wire.connect(_short(path))
+            with address_of(path) as address:
+                wire.connect(address)
             wire.sendall(_line({"do": do}))
             heard = b""
             while not heard.endswith(b"\n") and (more := wire.recv(4096)):

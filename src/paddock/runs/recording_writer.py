@@ -61,10 +61,10 @@ class RecordingWriter:
 
     def close(self) -> None:
         """End the file with its index, and see it on the disk."""
-        self._mcap.finish()
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
+        with self._file:
+            self._mcap.finish()
+            self._file.flush()
+            os.fsync(self._file.fileno())
 
     def _registered(self, header: RecordingHeader, ros: Mapping[str, str]) -> dict[str, int]:
         """The number of each topic's channel."""

@@ -1,11 +1,12 @@
 """Joint states and poses as ROS 2 messages, for viewers that know nothing of us.
 
-A message of one model always has the same length and the same names, so it is encoded once, and for many moments together
-only the numbers are written anew.
+A message of one model always has the same length and the same names, so it is encoded once, and afterwards only its numbers
+are copied in, from where they lie in the engine's state.
 """
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
 TF = "tf2_msgs/msg/TFMessage"
-POSE = 7
-"""Numbers of a pose: position, then the quaternion, x first as ROS has it."""
+STAMP = struct.Struct("<iI")
 _MARK = float.fromhex("0x1.fedcba9876543p+777")
 _MARK_SEC = 0x5A5AA5A5
 
@@ -33,33 +33,34 @@ def schema(kind: str) -> str:
 class Message:
     """One message, encoded as CDR, of which only times and numbers change."""
 
-    def __init__(self, kind: str, message: Msg) -> None:
+    def __init__(self, kind: str, message: Msg, columns: Sequence[int]) -> None:
+        """`columns` are the places in a state (float64) of the message's numbers, in the order of the message."""
         self._encoded = bytes(_types().serialize_cdr(message, kind))
-        self._stamps = _places(self._encoded, np.int32(_MARK_SEC).tobytes())
-        self._runs = _runs(_places(self._encoded, np.float64(_MARK).tobytes()))
+        self._stamps = _places(self._encoded, struct.pack("<i", _MARK_SEC))
+        places = _places(self._encoded, struct.pack("<d", _MARK))
+        self._copies = _copies(places, [8 * int(column) for column in columns])
 
-    def at(self, times_ns: Sequence[int], *runs: np.ndarray) -> list[bytes]:
-        """The message at each of those times; `runs` are the numbers that lie together, in its order, (m, ...) each."""
-        many = np.frombuffer(bytearray(self._encoded * len(times_ns)), np.uint8).reshape(len(times_ns), -1)
-        for at in self._stamps:
-            many[:, at : at + 8].view("<u4")[:] = [divmod(time_ns, 10**9) for time_ns in times_ns]
-        for (at, count), values in zip(self._runs, runs, strict=True):
-            many[:, at : at + 8 * count].view("<f8")[:] = values
-        return [one.tobytes() for one in many]
+    def at(self, time_ns: int, state: memoryview) -> bytes:
+        """The message at that time; `state` as bytes."""
+        buffer = bytearray(self._encoded)
+        stamp = STAMP.pack(*divmod(time_ns, 10**9))
+        for place in self._stamps:
+            buffer[place : place + STAMP.size] = stamp
+        for target, source in self._copies:
+            buffer[target] = state[source]
+        return bytes(buffer)
 
 
-def joint_state(names: Sequence[str]) -> Message:
-    """Positions, then velocities, of the named joints."""
+def joint_state(names: Sequence[str], *, position: Sequence[int], velocity: Sequence[int]) -> Message:
+    """Of the named joints, whose positions and velocities are in those columns of a state."""
     types, marks = _types().types, np.full(len(names), _MARK)
     nothing = np.zeros(0)
-    return Message(
-        JOINT_STATE,
-        types[JOINT_STATE](header=_header(""), name=list(names), position=marks, velocity=marks, effort=nothing),
-    )
+    message = types[JOINT_STATE](header=_header(""), name=list(names), position=marks, velocity=marks, effort=nothing)
+    return Message(JOINT_STATE, message, [*position, *velocity])
 
 
-def poses(frames: Sequence[str], *, parent: str) -> Message:
-    """The pose of each frame in `parent`, POSE numbers each."""
+def poses(frames: Sequence[str], *, parent: str, columns: Sequence[int]) -> Message:
+    """The pose of each frame in `parent`: columns of the position, then of the quaternion, x first as ROS has it."""
     types = _types().types
     vector, turn = types["geometry_msgs/msg/Vector3"], types["geometry_msgs/msg/Quaternion"]
     transform = types["geometry_msgs/msg/Transform"](
@@ -67,7 +68,7 @@ def poses(frames: Sequence[str], *, parent: str) -> Message:
     )
     stamped = types["geometry_msgs/msg/TransformStamped"]
     transforms: list[Msg] = [stamped(header=_header(parent), child_frame_id=frame, transform=transform) for frame in frames]
-    return Message(TF, types[TF](transforms=transforms))
+    return Message(TF, types[TF](transforms=transforms), columns)
 
 
 @cache
@@ -88,12 +89,12 @@ def _places(encoded: bytes, mark: bytes) -> list[int]:
     return found
 
 
-def _runs(places: Sequence[int]) -> list[tuple[int, int]]:
-    """Doubles that lie side by side, as (first byte, how many)."""
-    runs: list[tuple[int, int]] = []
-    for place in places:
-        if runs and place == runs[-1][0] + 8 * runs[-1][1]:
-            runs[-1] = (runs[-1][0], runs[-1][1] + 1)
+def _copies(targets: Sequence[int], sources: Sequence[int]) -> list[tuple[slice, slice]]:
+    """Which bytes to copy where, numbers that lie together here and there in one go."""
+    runs: list[tuple[int, int, int]] = []
+    for target, source in zip(targets, sources, strict=True):
+        if runs and (target, source) == (runs[-1][0] + runs[-1][2], runs[-1][1] + runs[-1][2]):
+            runs[-1] = (*runs[-1][:2], runs[-1][2] + 8)
         else:
-            runs.append((place, 1))
-    return runs
+            runs.append((target, source, 8))
+    return [(slice(target, target + size), slice(source, source + size)) for target, source, size in runs]

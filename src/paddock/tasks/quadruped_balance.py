@@ -44,6 +44,6 @@ QUADRUPED_BALANCE = Task(
     randomize={"push": t.Push(body="trunk", newtons=(10.0, 40.0), every_s=4.0, duration_s=0.2)},
     expert=TrotToGoal(),
     presets={
-        "default": {"steps": 6_000_000, "num_worlds": 1024, "ppo": {"target_kl": 0.02, "entropy_weight": 0.003}},
+        "default": {"steps": 4_000_000, "num_worlds": 512, "ppo": {"target_kl": 0.02, "entropy_weight": 0.003}},
     },
 )
