@@ -61,14 +61,14 @@ class Cost:
 
     worlds: int
     us: float
-    """Time that a step takes longer than the same step of the same environment without a recorder; median of pairs."""
-    us_inside: float
     """Time inside the recorder; median over stretches."""
     us_quiet: float
     """The same in the quietest tenth of the stretches: the machine may have had other work."""
+    us_warm: float
+    """The same without physics in between to empty the processor's caches."""
     bytes: float
-    share: float
-    """Of the time a control step of all 16 worlds takes on one core."""
+    slowdown: float
+    """Time of a control step of 16 worlds on one core, against the same steps without a recorder; median of pairs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,26 +146,33 @@ def cost(worlds: int, effort: Effort, folder: Path) -> Cost:
     for env in envs:
         env.reset()
     steps = 2 * BLOCK_STEPS
-    more, inside, plain = [], [], []
+    count = worlds * steps / 1e6
+    ratios, inside, warm = [], [], []
     with Recorder(envs[0], folder / f"{worlds}.mcap", worlds=range(worlds)) as recorder:
         for _ in range(effort.stretches):
-            seconds = [_stretch(env, steps) for env in envs]
-            more.append(seconds[0] - seconds[1])
-            plain.append(seconds[1])
+            recorded, plain = (_stretch(env, steps) for env in envs)
+            ratios.append(recorded / plain)
         timed = Timed(recorder)
         envs[0].tap = timed  # pyright: ignore[reportAttributeAccessIssue]
         for _ in range(effort.stretches):
-            before = timed.seconds
+            timed.seconds = 0.0
             _stretch(envs[0], steps)
-            inside.append(timed.seconds - before)
-    count = worlds * steps
+            inside.append(timed.seconds / count)
+    size = (folder / f"{worlds}.mcap").stat().st_size / recorder.steps / worlds
+    with Recorder(envs[1], folder / f"{worlds}-warm.mcap", worlds=range(worlds)) as recorder:
+        for _ in range(effort.stretches):
+            before = time.perf_counter()
+            for _ in range(steps):
+                recorder.stepping(envs[1].sim)
+                recorder.stepped(envs[1].sim)
+            warm.append((time.perf_counter() - before) / count)
     return Cost(
         worlds=worlds,
-        us=median(more) / count * 1e6,
-        us_inside=median(inside) / count * 1e6,
-        us_quiet=sorted(inside)[len(inside) // 10] / count * 1e6,
-        bytes=(folder / f"{worlds}.mcap").stat().st_size / recorder.steps / worlds,
-        share=median(more) / median(plain),
+        us=median(inside),
+        us_quiet=sorted(inside)[len(inside) // 10],
+        us_warm=median(warm),
+        bytes=size,
+        slowdown=median(ratios),
     )
 
 
@@ -281,16 +288,16 @@ def main() -> None:
         long, bits, dead = replayed(effort, folder), flips(effort, folder), kills(effort, folder)
     here = this_platform()
     table = plain_table()
-    for column in ("recorded worlds", "us per step", "inside", "quietest", "bytes per step", "of 16 worlds' step"):
+    for column in ("recorded worlds", "us per step", "quietest", "warm", "bytes per step", "step of 16 worlds"):
         table.add_column(column, justify="right")
     for own in costs:
-        times = f"{own.us:.1f}", f"{own.us_inside:.1f}", f"{own.us_quiet:.1f}"
-        table.add_row(str(own.worlds), *times, f"{own.bytes:.0f}", f"{own.share:.1%}")
+        times = f"{own.us:.1f}", f"{own.us_quiet:.1f}", f"{own.us_warm:.1f}"
+        table.add_row(str(own.worlds), *times, f"{own.bytes:.0f}", f"x {own.slowdown:.2f}")
     console = screen()
     console.print(table)
     console.print(
         f"replay: {long.identical:,} of {long.steps:,} steps identical, {long.steps_per_s:,.0f} a second; "
-        f"{long.episodes} episodes, {long.keyframes:,} keyframes, {long.pushes:,} pushes, {long.mean_contacts:.1f} contacts on average; "
+        f"{long.episodes} episodes, {long.keyframes:,} keyframes, {long.pushes:,} pushes, {long.mean_contacts:.1f} contacts; "
         f"{long.identical_from_starts} of {long.starts} identical from the middle of an episode\n"
         f"flips: {bits.seen} of {bits.flips} seen, {bits.wrong} silently wrong\n"
         f"kills: {dead.steps_lost} of {dead.steps_said:,} acknowledged steps lost in {dead.kills}, "

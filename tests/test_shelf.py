@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import tarfile
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from hashlib import sha256
@@ -108,6 +109,27 @@ def test_a_list_reads_the_card_of_an_archive_and_nothing_behind_it(root: Path) -
         Shelf(root).restore(A)
     assert packed.exists() and not (root / A).exists()
     assert [path.name for path in root.iterdir() if path.name.startswith(".")] == []
+
+
+def test_a_run_that_changes_while_it_is_packed_stays(root: Path) -> None:
+    (root / A / "large").write_bytes(os.urandom(4_000_000))  # so that packing takes a while
+    done = threading.Event()
+
+    def write() -> None:
+        while not done.is_set():
+            with (root / A / "log.txt").open("a") as log:
+                log.write("more\n")
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        with pytest.raises(PaddockError, match=f"{A} changed while it was packed, and stays where it is. Try again."):
+            Shelf(root).archive(A)
+    finally:
+        done.set()
+        writer.join()
+    assert (root / A / "large").exists() and list((root / "archive").iterdir()) == []
+    Shelf(root).archive(A)
 
 
 def test_what_could_not_be_restored_is_not_packed(root: Path) -> None:

@@ -84,7 +84,7 @@ def test_what_is_not_known_yet_is_a_dash(now: list[float]) -> None:
         ["24,576", "steps", "-/s", "eta", "4:57"],
         ["24,576", "steps", "-/s", "return", "-", "eta", "0:00"],
     ]
-    assert replace(FIRST, share=0.0).eta_s is not None and clock(replace(FIRST, share=0.0).eta_s) == "-"
+    assert clock(replace(FIRST, share=0.0).eta_s) == "-"
 
 
 def test_lines_come_now_and_then_and_at_the_end(now: list[float]) -> None:
@@ -122,10 +122,10 @@ def test_the_panel_shows_the_numbers(width: int) -> None:
     if width == 100:
         for part in (
             "quadruped-walk 20261116-120000-quadruped-walk-s0-1a2b", "1,234,567 steps", "50 updates", "5,039 steps/s",
-            "4:05 gone, 4:05 to go", "return     87.65", "length     431.2", "success      0.25", "track      0.1234",
-            "kl       0.00987", "entropy          -", "evaluation  success 0.94 [0.80, 0.98], return 12.00",
+            "4:05 gone, 4:05 to go", "return 87.65", "length 431.2", "success 0.25", "track 0.1234", "kl 0.00987", "entropy -",
+            "evaluation success 0.94 [0.80, 0.98], return 12.00",
         ):  # fmt: skip
-            assert part in text, part
+            assert part in " ".join(text.split()), part
 
 
 def test_the_panel_says_paused_and_what_went_wrong() -> None:

@@ -81,7 +81,7 @@ def show_all(scores: Sequence[Score]) -> None:
         table.add_column(name, justify="right" if name in ("return", "steps") else "left", no_wrap=name in ("task", "agent"))
     task = ""
     for score in scores:
-        style = "" if score.agent == "scripted" else "dim"
+        style = "dim" if score.agent in ("zero", "random") else ""
         first = f"[not dim bold cyan]{score.task}[/]" if score.task != task else ""
         numbers = (str(score.success or "-"), f"{score.mean_return:.1f}", f"{score.mean_length:.0f}", _ends(score))
         table.add_row(first, score.agent, *numbers, style=style)

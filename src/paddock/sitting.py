@@ -20,7 +20,7 @@ from paddock.learn.ppo import Ppo
 from paddock.messages import BestCheckpoint, CheckpointCard, RunProgress
 from paddock.monitoring import Monitor, causes_of, step_columns
 from paddock.recording import record_episodes
-from paddock.runs.checkpoints import BadCheckpoint, Checkpoint
+from paddock.runs.checkpoints import Checkpoint
 from paddock.runs.folder import FORMAT, RunFolder, now
 from paddock.runs.live import Live
 from paddock.runs.logbook import Logbook
@@ -31,6 +31,7 @@ from paddock.scoring import Score
 from paddock.training_view import Glance, View
 
 BEAT_S = 2.0
+PAUSE_S = 0.2
 FLUSH_S = 1.0
 """How long a checkpoint waits for the telemetry's disk."""
 SHOWN_TROUBLES = 5
@@ -133,7 +134,7 @@ class Sitting:
                 self._sample()
             if time.monotonic() >= self._due_save:
                 self.save()
-            self._obey(self.live.commands())
+            self._obey(self.live.commands(), stopping)
             if reason := stopping() or self.detail:
                 self.status, self.detail = "stopped", reason
                 return
@@ -168,8 +169,10 @@ class Sitting:
     def _sample(self) -> None:
         """Record an episode of the policy as it is now, to be replayed bit for bit."""
         env = make(self.env.task, seed=SELECTION_SEED, sim=self.config.sim)
+        path = self.run.recordings / f"{self.env_steps:012d}.mcap"
         try:
-            record_episodes(env, acting(self.learner.policy), self.run.recordings / f"{self.env_steps:012d}.mcap", episodes=1)
+            path.unlink(missing_ok=True)  # from before a resume, and the same
+            record_episodes(env, acting(self.learner.policy), path, episodes=1)
         except OSError as refusal:
             self._trouble(f"no recording at {self.env_steps:,} steps: {refusal.strerror or refusal}")
 
@@ -204,38 +207,34 @@ class Sitting:
 
     def _go_on(self, checkpoint: Checkpoint) -> None:
         card = checkpoint.card
-        if card.task != self.env.task.name:
-            raise BadCheckpoint(f"{checkpoint.path} is of task '{card.task}', not '{self.env.task.name}'.")
         self.learner.load(checkpoint.under("learner/"))
         self.env.load(checkpoint.under("env/"))
         self.monitor.load(checkpoint.under("monitor/"))
         self.updates, self._before_s = card.updates, card.seconds
         self._saved_at = self._evaluated_at = card.updates
 
-    def _obey(self, commands: Sequence[str]) -> None:
+    def _obey(self, commands: Sequence[str], stopping: Callable[[], str]) -> None:
         for command in commands:
             self._say(command)
             if command == "save":
                 self.save()
             elif command == "stop":
                 self.detail = "asked to stop over live.sock"
-            elif command == "pause":
-                self._pause()
+            elif command == "pause" and self.status == "running":
+                self._pause(stopping)
+            elif command == "resume":
+                self.status = "running"
 
-    def _pause(self) -> None:
-        """Wait, costing nothing, until somebody says go on."""
-        began = time.monotonic()
-        self.status = "paused"
-        while self.status == "paused":
+    def _pause(self, stopping: Callable[[], str]) -> None:
+        """Wait, costing nothing, until somebody says go on or stop."""
+        self._before_s, self.status = self.seconds, "paused"
+        while self.status == "paused" and not self.detail and not stopping():
+            self._began = time.monotonic()  # the time does not count
             self._beat(force=True)
             self.view.show(replace(self._glance(), paused=True))
-            time.sleep(0.2)
-            for command in self.live.commands():
-                if command in ("resume", "stop"):
-                    self.status = "running"
-                if command != "resume":
-                    self._obey([command] if command != "pause" else [])
-        self._before_s -= time.monotonic() - began
+            time.sleep(PAUSE_S)
+            self._obey(self.live.commands(), stopping)
+        self.status, self._began = "running", time.monotonic()
         self._rates.clear()
 
     def _beat(self, *, force: bool = False) -> None:

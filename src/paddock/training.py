@@ -92,19 +92,23 @@ def resume(
         if run.checkpoints.steps():
             raise
         checkpoint = None  # it was cut short before its first: begin again
+    if checkpoint is not None and checkpoint.card.task != found.name:
+        raise BadCheckpoint(
+            f"{checkpoint.path} is of task '{checkpoint.card.task}', not '{found.name}'. Take it away, then resume."
+        )
     if checkpoint is not None and (steps or minutes):
         config = replace(
             config,
             steps=checkpoint.card.env_steps + steps if steps else 0,
             minutes=checkpoint.card.seconds / 60 + minutes if minutes else 0.0,
         )
-        run.write(replace(card, setup=replace(card.setup, config=as_words(config))))
     env = make(found, num_worlds=config.num_worlds, seed=config.seed, sim=config.sim, num_threads=config.num_threads)
     text = sha256(env.model_text.encode()).hexdigest()
     if text != card.setup.model_sha256:
         raise PaddockError(
             f"the model of '{found.name}' is another than when {run.path.name} began: its robot or scene has changed. Train anew."
         )
+    run.write(replace(card, setup=replace(card.setup, config=as_words(config))))
     Sitting(run, env, config, view or Nobody(), checkpoint=checkpoint, resumed=card.progress.resumed + 1).train()
     return run
 

@@ -108,8 +108,8 @@ class RunFolder:
 
     def clean(self) -> None:
         """Delete what a crash left half-written."""
-        sweep(self.path)
-        sweep(self.checkpoints.folder)
+        for folder in (self.path, self.checkpoints.folder, self.recordings, self.evaluations):
+            sweep(folder)
         self.socket.unlink(missing_ok=True)
 
     def size_bytes(self) -> int:

@@ -57,6 +57,7 @@ def _module(path: Path, neighbours: Path) -> ModuleType:
     spec = spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = module_from_spec(spec)
+    module.__file__ = str(neighbours / path.name)  # where a robot's XML would be looked for
     sys.modules[name] = module
     sys.path.insert(0, str(neighbours))
     try:

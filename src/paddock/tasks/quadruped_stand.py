@@ -26,6 +26,7 @@ QUADRUPED_STAND = Task(
     reward={
         "upright": (1.0, t.upright),
         "still": (0.5, t.Near(t.base_vel, 0.3)),
+        "posture": (0.5, t.Near(t.joint_offset, 0.8)),
         "fell": (-10.0, t.Sparse(t.AnyOf((t.Fell(), slumped)))),
         "effort": (-0.02, t.action_size),
         "action_rate": (-0.01, t.action_rate),
