@@ -405,7 +405,7 @@ def campaign(passed: Mapping[str, Counter[str]], *, quick: bool) -> list[Aim]:
             aims.append(Aim(subject=CARTPOLE, shots=((point, passing),)))
         aims.append(Aim(subject=QUADRUPED, shots=((point, middle(passed[QUADRUPED.name][point])), (point, 1))))
     for i in range(1 if quick else 10):
-        aims.append(Aim(subject=CARTPOLE, shots=((ANY_MOMENT, 300 + 90 * i), (ANY_MOMENT, 200 + 70 * i))))
+        aims.append(Aim(subject=CARTPOLE, shots=((ANY_MOMENT, 120 + 45 * i), (ANY_MOMENT, 100 + 40 * i))))
     for point in GOING_BACK[:: 2 if quick else 1]:
         for subject in SUBJECTS[: 1 if quick else 2]:
             aims.append(Aim(subject=subject, shots=(FIRST, (point, 1))))
