@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from paddock.contracts import Obs, Step
+from paddock.contracts import Step
 from paddock.env import Environment
 from paddock.runs.live import Live
 from paddock.runs.telemetry import EpisodeBatch, Telemetry
@@ -48,6 +48,7 @@ class Monitor:
         self._term_means = torch.zeros(terms, dtype=torch.float64, device=env.device)
         self._ends = torch.zeros(len(causes_of(env)), dtype=torch.int64)
         self._steps = 0
+        self._failed_before = 0  # worlds the engine gave up on in earlier processes
 
     @property
     def action_size(self) -> int:
@@ -58,7 +59,7 @@ class Monitor:
         return self.env.reset(seed=seed, stagger=True)
 
     def step(self, action: Tensor, /) -> Step:
-        acted_on = self._obs_of_watched()
+        acted_on = self.env.obs["policy"][: self._watched]
         number = self.env.episode.clone()
         step = self.env.step(action)
         self.env_steps += self.num_worlds
@@ -71,19 +72,13 @@ class Monitor:
             self._ended(step, number)
         if self._watched:
             self._telemetry.step_row(self.env_steps, self._row(acted_on, action, step, terms))
-        self._last_obs = step.obs
         if self._live.wanted:
             self._live.frame(self.env_steps, self.env.state.qpos, self.env.state.age)
         return step
 
-    def _obs_of_watched(self) -> Tensor | None:
-        obs: Obs | None = getattr(self, "_last_obs", None)
-        return None if obs is None else obs["policy"][: self._watched]
-
-    def _row(self, acted_on: Tensor | None, action: Tensor, step: Step, terms: Tensor) -> np.ndarray:
+    def _row(self, acted_on: Tensor, action: Tensor, step: Step, terms: Tensor) -> np.ndarray:
         k = self._watched
-        seen = step.final_obs["policy"][:k] if acted_on is None else acted_on
-        return torch.cat([seen, action[:k], step.reward[:k, None], step.ended[:k, None], terms[:k]], dim=1).cpu().numpy()
+        return torch.cat([acted_on, action[:k], step.reward[:k, None], step.ended[:k, None], terms[:k]], dim=1).cpu().numpy()
 
     def _ended(self, step: Step, number: Tensor) -> None:
         rows = step.ended.nonzero()[:, 0]
@@ -125,14 +120,15 @@ class Monitor:
         self._term_means.zero_()
         self._ends.zero_()
         self._steps = 0
-        return found | {"episode/count": float(self._episodes), "engine_failures": float(env.failures)}
+        return found | {"episode/count": float(self._episodes), "engine_failures": float(self._failed_before + env.failures)}
 
     def save(self) -> dict[str, Tensor]:
         """What a resumed run needs to go on counting."""
         names = ("sums", "length", "recent", "episodes")
-        return {name: getattr(self, f"_{name}").clone() for name in names} | {"env_steps": torch.tensor(self.env_steps)}
+        counts = {"env_steps": self.env_steps, "failures": self._failed_before + self.env.failures}
+        return {name: getattr(self, f"_{name}").clone() for name in names} | {n: torch.tensor(v) for n, v in counts.items()}
 
     def load(self, saved: Mapping[str, Tensor]) -> None:
         for name in ("sums", "length", "recent", "episodes"):
             getattr(self, f"_{name}").copy_(saved[name])
-        self.env_steps = int(saved["env_steps"])
+        self.env_steps, self._failed_before = int(saved["env_steps"]), int(saved["failures"])

@@ -20,6 +20,7 @@ from paddock.learn.ppo import Ppo
 from paddock.messages import BestCheckpoint, CheckpointCard, RunProgress
 from paddock.monitoring import Monitor, causes_of, step_columns
 from paddock.recording import record_episodes
+from paddock.runs.atomic import beside
 from paddock.runs.checkpoints import Checkpoint
 from paddock.runs.folder import FORMAT, RunFolder, now
 from paddock.runs.live import Live
@@ -63,7 +64,7 @@ class Sitting:
         self._mirror: WandbMirror | None = None
         self._began, self._before_s, self._due_beat, self._due_save = time.monotonic(), 0.0, 0.0, 0.0
         self._rates: list[tuple[float, int]] = []
-        self._saved_at = self._evaluated_at = -1  # update
+        self._saved_at = -1  # update
 
     def train(self) -> None:
         """Run until a limit, or until somebody says stop; the record is whole when this returns or raises."""
@@ -124,25 +125,27 @@ class Sitting:
     def _loop(self, stopping: Callable[[], str]) -> None:
         self._due_save = time.monotonic() + self.config.save_every_s
         self._beat(force=True)
-        while self.share < 1.0:
+        is_over = self.share >= 1.0
+        while not is_over:
             learned = self.learner.update(self.monitor)
             self.updates += 1
             self._log(learned)
-            if self.config.evaluate_every and self.updates % self.config.evaluate_every == 0:
-                self._evaluate()
-            if self.config.record_every and self.updates % self.config.record_every == 0:
+            is_over = self.share >= 1.0
+            # Whatever an update leads to comes before its checkpoint: what a kill cuts short, the resumed run does again.
+            best = self._evaluate() if is_over or self._is_due(self.config.evaluate_every) else None
+            if is_over or self._is_due(self.config.record_every):
                 self._sample()
-            if time.monotonic() >= self._due_save:
-                self.save()
+            if is_over or best is not None or time.monotonic() >= self._due_save:
+                self.save(best=best)
             self._obey(self.live.commands(), stopping)
             if reason := stopping() or self.detail:
                 self.status, self.detail = "stopped", reason
                 return
             self._beat()
-        if self._evaluated_at != self.updates:
-            self._evaluate()
-        self._sample()
         self.status = "finished"
+
+    def _is_due(self, every: int) -> bool:
+        return every > 0 and self.updates % every == 0
 
     def _log(self, learned: Mapping[str, float]) -> None:
         self._rates = [*self._rates[-10:], (time.monotonic(), self.env_steps)]
@@ -152,9 +155,8 @@ class Sitting:
         self.telemetry.scalars(self.env_steps, self.numbers)
         self.view.show(self._glance())
 
-    def _evaluate(self) -> None:
-        """Score the policy on fixed seeds; a better one than ever is saved and marked."""
-        self._evaluated_at = self.updates
+    def _evaluate(self) -> BestCheckpoint | None:
+        """Score the policy on fixed seeds; returns the score where it is better than ever."""
         episodes = self.config.evaluate_episodes
         env = make(self.env.task, num_worlds=min(64, episodes), seed=SELECTION_SEED, sim=self.config.sim)
         self.evaluation = found = score(env, acting(self.learner.policy), name="policy", episodes=episodes)
@@ -163,24 +165,22 @@ class Sitting:
         self.telemetry.scalars(self.env_steps, {f"evaluation/{name}": value for name, value in seen.items()})
         self.log.write("evaluated", env_steps=self.env_steps, **seen)
         candidate = BestCheckpoint(env_steps=self.env_steps, success=rate, mean_return=found.mean_return)
-        if (self.best is None or _merit(candidate) > _merit(self.best)) and self.save(best=candidate):
-            self.best = candidate
+        return candidate if self.best is None or _merit(candidate) > _merit(self.best) else None
 
     def _sample(self) -> None:
         """Record an episode of the policy as it is now, to be replayed bit for bit."""
         env = make(self.env.task, seed=SELECTION_SEED, sim=self.config.sim)
-        path = self.run.recordings / f"{self.env_steps:012d}.mcap"
         try:
-            path.unlink(missing_ok=True)  # from before a resume, and the same
-            record_episodes(env, acting(self.learner.policy), path, episodes=1)
+            with beside(self.run.recordings / f"{self.env_steps:012d}.mcap") as file:
+                record_episodes(env, acting(self.learner.policy), file, episodes=1)
         except OSError as refusal:
             self._trouble(f"no recording at {self.env_steps:,} steps: {refusal.strerror or refusal}")
 
-    def save(self, *, best: BestCheckpoint | None = None) -> bool:
+    def save(self, *, best: BestCheckpoint | None = None) -> None:
         """Write a checkpoint, `best` where it is that; a disk that refuses it is a trouble, not an end."""
         self._due_save = time.monotonic() + self.config.save_every_s
-        if self._saved_at == self.updates and best is None:
-            return True
+        if self._saved_at == self.updates:
+            return
         card = CheckpointCard(
             format=FORMAT,
             run=self.run.path.name,
@@ -196,10 +196,9 @@ class Sitting:
             self.run.checkpoints.save(self._tensors(), card, keep=self.config.keep, best=best)
         except OSError as refusal:
             self._trouble(f"no checkpoint at {self.env_steps:,} steps: {refusal.strerror or refusal}")
-            return False
-        self._saved_at = self.updates
+            return
+        self._saved_at, self.best = self.updates, best or self.best
         self.log.write("saved", env_steps=self.env_steps, updates=self.updates)
-        return True
 
     def _tensors(self) -> dict[str, Tensor]:
         parts = {"learner": self.learner.state(), "env": self.env.save(), "monitor": self.monitor.save()}
@@ -211,7 +210,7 @@ class Sitting:
         self.env.load(checkpoint.under("env/"))
         self.monitor.load(checkpoint.under("monitor/"))
         self.updates, self._before_s = card.updates, card.seconds
-        self._saved_at = self._evaluated_at = card.updates
+        self._saved_at = card.updates
 
     def _obey(self, commands: Sequence[str], stopping: Callable[[], str]) -> None:
         for command in commands:

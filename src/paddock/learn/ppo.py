@@ -96,6 +96,7 @@ class Ppo:
         self._discounted = torch.zeros(env.num_worlds, device=env.device)
         self._rollout = Rollout(env, config.horizon)
         self._obs: Obs = {}
+        self._groups = tuple(env.obs_sizes)
 
     def update(self, env: Env) -> dict[str, float]:
         """Collect one rollout, learn from it, and return what to log."""
@@ -234,7 +235,8 @@ class Ppo:
         """Go on from what `state` returned."""
         self.policy.load_state_dict(_under("policy/", saved))
         self.returns.load_state_dict(_under("returns/", saved))
-        self._obs = {group: value.clone() for group, value in _under("obs/", saved).items()}
+        seen = _under("obs/", saved)  # in any order, and the critic sees groups side by side
+        self._obs = {group: seen[group].clone() for group in self._groups if group in seen}
         moments: dict[int, dict[str, Tensor]] = {}
         for name, value in _under("optimizer/", saved).items():
             index, _, moment = name.partition("/")

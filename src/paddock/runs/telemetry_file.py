@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from paddock.errors import PaddockError
+from paddock.runs.atomic import beside
 from paddock.runs.faults import point
 
 SCHEMA_VERSION = 1
@@ -68,17 +69,15 @@ def begin(path: Path, asked: Columns, worlds: Sequence[int]) -> Begun:
     if not path.parent.is_dir():
         raise PaddockError(f"{path} cannot be written: there is no folder {path.parent}. Create it first.")
     try:
-        with closing(connect(path, mode="rwc", timeout=OPEN_S)) as db:
-            is_new = not db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
-            if not is_new:
-                check(db, path)
+        if not path.exists():
+            _create(path)
+        with closing(connect(path, mode="rw", timeout=OPEN_S)) as db:
+            check(db, path)
             (journal,) = db.execute("PRAGMA journal_mode=WAL").fetchone()
             if journal != "wal":
                 raise PaddockError(f"the file system of {path} has no shared memory for SQLite's WAL. Keep runs on a local disk.")
             point("telemetry.after_open")
             db.execute("BEGIN IMMEDIATE")
-            if is_new:
-                _create(db)
             columns = _agree(db, path, asked)
             begun = Begun(columns=columns, last_steps=last_steps(db), last_row=_last_row(db, worlds))
             point("telemetry.before_begun")
@@ -133,11 +132,16 @@ def last_steps(db: sqlite3.Connection) -> dict[str, int]:
     return {name: step for name, step in db.execute(f"SELECT name, ({latest}) FROM names") if step is not None}
 
 
-def _create(db: sqlite3.Connection) -> None:
-    for statement in SCHEMA.split(";"):
-        db.execute(statement)
-    db.execute("INSERT INTO meta VALUES ('schema_version', ?)", (str(SCHEMA_VERSION),))
-    db.execute("INSERT INTO meta VALUES ('synced', '0')")
+def _create(path: Path) -> None:
+    """The file with its tables: a kill that left one without them would leave a run that nothing can read or resume."""
+    with beside(path) as partial, closing(connect(partial, mode="rwc", timeout=OPEN_S)) as db:
+        db.execute("PRAGMA journal_mode=MEMORY")  # a journal beside would outlive a kill
+        db.execute("BEGIN")
+        for statement in SCHEMA.split(";"):
+            db.execute(statement)
+        db.execute("INSERT INTO meta VALUES ('schema_version', ?)", (str(SCHEMA_VERSION),))
+        db.execute("INSERT INTO meta VALUES ('synced', '0')")
+        db.execute("COMMIT")
 
 
 def _agree(db: sqlite3.Connection, path: Path, asked: Columns) -> Columns:
