@@ -32,12 +32,13 @@ LEGGED = ["joint_pos", "joint_vel", "gyro", "up"]
 REQUIRED = {
     "cartpole-balance": ["joint_pos", "joint_vel"],
     "cartpole-swingup": ["joint_pos", "joint_vel"],
+    "quadruped-stand": [*LEGGED, "touch"],
     "quadruped-balance": [*LEGGED, "base_pos", "base_quat", "touch"],
     "quadruped-walk": LEGGED,
     "gym-ant": ["qpos", "qvel"],
     "slewed": ["joint_pos/hinge", "joint_vel"],
 }
-CARRIED = {"quadruped-balance": ["memory/goal"], "quadruped-walk": ["action"]} | {
+CARRIED = {"quadruped-stand": ["action"], "quadruped-balance": ["memory/goal"], "quadruped-walk": ["action"]} | {
     "slewed": ["action", "last_action", "ctrl", "age", "memory/drift", "memory/history/joint_pos"]
 }
 

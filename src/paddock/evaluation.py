@@ -108,7 +108,7 @@ def play_out(
         success=Rate(count=sum(e.success for e in played), trials=episodes) if env.task.success else None,
         mean_return=float(total.sum()) / episodes,
         mean_length=sum(e.length for e in played) / episodes,
-        terms=dict(zip(env.task.reward, (total / episodes).tolist(), strict=True)),
+        terms={name: value / episodes for name, value in zip(env.task.reward, total.tolist(), strict=True)},
         measures=dict(zip(env.task.measure, (measured / max(counted_steps, 1)).tolist(), strict=True)),
         ends={end: int(count) for end, count in zip(names, ends, strict=True) if count},
         env_steps_per_s=steps * env.num_worlds / seconds,
