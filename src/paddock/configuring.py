@@ -49,7 +49,7 @@ class TrainConfig:
     """What steps the worlds."""
     ppo: PpoConfig = field(default_factory=PpoConfig)
     evaluate_every: int = 20
-    """Updates between two evaluations on fixed seeds, which choose the best checkpoint; 0 for none."""
+    """Updates between two evaluations on fixed seeds, which choose the best checkpoint; 0 for one at the end alone."""
     evaluate_episodes: int = 32
     """Episodes of each such evaluation."""
     save_every_s: float = 30.0

@@ -171,9 +171,9 @@ def read(path: Path) -> Checkpoint:
     except SafetensorError as refusal:
         raise BadCheckpoint(f"{path / TENSORS} cannot be read: {refusal}. {ANOTHER}") from None
     notes = _notes(io.BytesIO(content))
-    if CARD in notes and text.decode() != to_json(_sealed(from_json(CheckpointCard, notes[CARD]), content)):
+    if CARD not in notes or text.decode() != to_json(_sealed(from_json(CheckpointCard, notes[CARD]), content)):
         raise BadCheckpoint(f"{path / CARD} is damaged: {TENSORS} was saved with another. {ANOTHER}")
-    order = json.loads(notes[ORDER]) if ORDER in notes else sorted(tensors)  # safetensors returns them in a random one
+    order = json.loads(notes[ORDER])  # safetensors returns them in a random one
     return Checkpoint(path, card, {name: tensors[name] for name in order})
 
 

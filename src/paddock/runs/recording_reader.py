@@ -40,7 +40,6 @@ from paddock.runs.recordings import (
 )
 
 MAX_CHUNK_BYTES = 64 * 2**20
-FOOTER_BYTES = 9 + 8 + 8 + 4
 DAMAGE = (McapError, ValueError, RuntimeError, OverflowError, MemoryError, struct.error)
 """What reading damaged bytes raises, in MCAP, lz4 and here."""
 
