@@ -1,5 +1,6 @@
 """Paddock: write a robot task once, then train it, watch it, replay it and put it on the robot."""
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     __version__: str
 
+os.environ.setdefault("GOMP_SPINCOUNT", "1000")  # PyTorch's threads sleep soon when they wait, so that others may have the core
 choose_gl()
 register_with_gymnasium()
 

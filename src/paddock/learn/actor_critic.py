@@ -33,7 +33,7 @@ class ActorCritic(nn.Module):
         self.policy_norm, self.critic_norm = Normalizer(policy), Normalizer(everything)
         self.actor = mlp([policy, *hidden, action_size], last_gain=0.01)
         self.critic = mlp([everything, *hidden, 1], last_gain=1.0)
-        self.log_std = nn.Parameter(torch.full((action_size,), log_std))
+        self.log_std = nn.Parameter(torch.full((action_size,), float(log_std)))
 
     def mean(self, policy_obs: Tensor) -> Tensor:
         """(m, na)."""
