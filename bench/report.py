@@ -1,4 +1,4 @@
-"""Write docs/benchmarks.md, and the table in README.md, from bench/results/cpu.json.
+"""Write docs/benchmarks.md, docs/results.md and the table in README.md from bench/results/.
 
 make bench                    # measures, on an otherwise idle machine
 python bench/report.py        # writes the pages
@@ -7,6 +7,7 @@ python bench/report.py        # writes the pages
 import re
 from pathlib import Path
 
+import report_results
 from paddock.messages import BenchRow, BenchRun, from_json
 
 ROOT = Path(__file__).parent.parent
@@ -75,6 +76,7 @@ def pages() -> dict[Path, str]:
     readme = ROOT / "README.md"
     return {
         ROOT / "docs" / "benchmarks.md": page(bench),
+        ROOT / "docs" / "results.md": report_results.page(),
         readme: BETWEEN.sub(lambda found: found[1] + summary(bench) + found[2], readme.read_text()),
     }
 

@@ -17,7 +17,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from kills import CARTPOLE, GOING_BACK, QUADRUPED, WRITING, Aim, Outcome, Subject, Yard, spread
+from kill_yard import CARTPOLE, GOING_BACK, QUADRUPED, WRITING, Aim, Outcome, Subject, Yard
+from kills import spread
 from torch import Tensor
 
 import paddock

@@ -108,7 +108,7 @@ def test_a_changed_copy_is_refused(project: Path) -> None:
 @pytest.mark.parametrize("name", TASK_NAMES)
 def test_a_built_in_task_is_found_in_its_file(name: str) -> None:
     source, content = source_of(name)
-    assert content is not None and source.constant.encode() + b" = Task(" in content
+    assert content is not None and f"\n{source.constant} = ".encode() in content
     assert source.sha256 == sha256(content).hexdigest()
     assert (source.typed, Path(source.folder)) == (name, Path(paddock.__file__).parent / "tasks")
 

@@ -46,7 +46,7 @@ def inspect(task: Annotated[str, tyro.conf.arg(metavar="TASK")], /, *, json: boo
         paddock inspect cartpole-swingup --json | jq .rewards
 
     Args:
-        task: A name from `paddock list`, or file.py, or file.py:NAME.
+        task: A name from `paddock list`, or file.py, or file.py:NAME, or walk@ROBOT.
         json: Print the card as JSON instead of tables.
     """
     from paddock.inspecting import show, task_card
@@ -79,7 +79,7 @@ def play(
         paddock play my_task.py:LEAN --agent zero --episodes 10 --seed 3
 
     Args:
-        task: A name from `paddock list`, or file.py, or file.py:NAME.
+        task: A name from `paddock list`, or file.py, or file.py:NAME, or walk@ROBOT.
         agent: Who acts: zero (nobody), random, or scripted (the task's own controller).
         episodes: Episodes that count; every world plays a fixed share of them.
         num_worlds: Worlds played side by side.

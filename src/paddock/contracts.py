@@ -40,7 +40,9 @@ class Layout:
     home_qpos: Tensor
     """The keyframe `home`, or the model's qpos0; (nq,)."""
     home_joint: Tensor
-    """Home position of each actuator's joint; (nu,)."""
+    """Home position of each actuator's joint, or the middle of its range where it drives none; (nu,)."""
+    on_joint: Tensor
+    """Whether each actuator drives a joint; (nu,) bool."""
     home_sensordata: Tensor
     """What the sensors read at rest in the home pose; (nsensordata,)."""
     ctrl_low: Tensor

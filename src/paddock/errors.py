@@ -20,6 +20,10 @@ class BrokenModel(PaddockError):
     """A robot or scene that MuJoCo refuses to compile."""
 
 
+class UnsafeFile(PaddockError):
+    """A file from elsewhere that asks for what no model needs: other files, endless work, numbers that are none."""
+
+
 class BadAction(PaddockError, ValueError):
     """An action of the wrong shape, or one that is not finite."""
 

@@ -2,21 +2,21 @@
 
 import hashlib
 import inspect
-import sys
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 
+import paddock.robots
 import paddock.tasks
 from paddock.errors import PaddockError
 from paddock.messages import TaskSource
+from paddock.robots import Robot
+from paddock.robots.finding import find_robot
 from paddock.runs.folder import RunFolder
-from paddock.tasks import ENTRY_POINTS, TASK_NAMES
-from paddock.tasks.finding import find_task, task_in_file
+from paddock.tasks import ENTRY_POINTS, FAMILY_NAMES, TASK_NAMES
+from paddock.tasks.finding import find_task, of_family
 from paddock.tasks.task import Task
-
-FILE_MODULE = "paddock_file_"
-"""How `task_in_file` names the modules that it makes."""
+from paddock.user_files import name_in_file, split_name, value_in_file
 
 
 def source_of(wanted: str | Path | Task) -> tuple[TaskSource, bytes | None]:
@@ -45,23 +45,32 @@ def task_of(run: RunFolder) -> Task:
             f"{run.task_file} has changed since the run began: its hash is {digest[:12]}, run.json says {source.sha256[:12]}. "
             "Put the old file back, or train anew with the new one."
         )
-    return task_in_file(run.task_file, source.constant, neighbours=Path(source.folder))
+    family, at, constant = source.constant.rpartition("@")
+    if at:
+        return of_family(family, value_in_file(Robot, run.task_file, constant, neighbours=Path(source.folder)))
+    return value_in_file(Task, run.task_file, constant, neighbours=Path(source.folder))
 
 
 def _file_of(wanted: str) -> tuple[Path, str]:
-    """The file in which the task is, and its name there."""
+    """The file in which the task is, and its name there: `walk@MY_ROBOT` where a family takes a robot out of it."""
     if wanted in TASK_NAMES:
         constant = wanted.replace("-", "_").upper()
         return Path(paddock.tasks.__file__).with_name(f"{constant.lower()}.py"), constant
-    path, _, constant = (wanted, "", "") if wanted.endswith(".py") else wanted.rpartition(":")
-    if path.endswith(".py"):
-        return Path(path), constant or _name_of(task_in_file(Path(path)))
+    family, at, robot = wanted.partition("@")
+    if at and family in FAMILY_NAMES:
+        file, constant = _robot_file(robot)
+        return file, f"{family}@{constant}"
+    path, constant = split_name(wanted)
+    if path:
+        return Path(path), constant or name_in_file(value_in_file(Task, Path(path)))
     find_task(wanted)  # which says what is known where this is not
     entry = entry_points(group=ENTRY_POINTS)[wanted]
     return Path(inspect.getfile(import_module(entry.module))), entry.attr
 
 
-def _name_of(task: Task) -> str:
-    """What the file that was just imported calls it."""
-    files = (vars(module) for name, module in sys.modules.copy().items() if name.startswith(FILE_MODULE))
-    return next(name for names in files for name, value in names.items() if value is task)
+def _robot_file(wanted: str) -> tuple[Path, str]:
+    path, constant = split_name(wanted)
+    if path:
+        return Path(path), constant or name_in_file(value_in_file(Robot, Path(path)))
+    find_robot(wanted)
+    return Path(paddock.robots.__file__).with_name(f"{wanted.replace('-', '_')}.py"), wanted.replace("-", "_").upper()

@@ -22,6 +22,7 @@ Examples:
     paddock train quadruped-balance
     paddock train cartpole-swingup --seed 3 --minutes 2
     paddock train my_task.py:LEAN --preset debug
+    paddock train walk --robot my_robot.py
     paddock train quadruped-walk --ppo.learning-rate 3e-4 --ppo.hidden 256 128
     paddock train quadruped-walk --config runs/20261116-120000-quadruped-walk-s0-1a2b/run.json --seed 1"""
 
@@ -37,12 +38,15 @@ def parse(args: Sequence[str]) -> tuple[str, TrainConfig, str, Path]:
             f"the task comes first, not '{task}': paddock train {named} {' '.join(word for word in args if word != named)}"
         )
     else:
+        if robot := _given(rest, "--robot"):
+            task = f"{task}@{robot}"
         file = _given(rest, "--config")
         base = configure(find_task(task), preset=_given(rest, "--preset") or "default", file=Path(file) if file else None)
 
     def wanted(
         settings: Annotated[TrainConfig, tyro.conf.arg(name="")] = base,
         *,
+        robot: Annotated[str, tyro.conf.arg(metavar="ROBOT")] = "",
         preset: str = "default",
         config: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
         runs_dir: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = RUNS_DIR,
@@ -51,6 +55,7 @@ def parse(args: Sequence[str]) -> tuple[str, TrainConfig, str, Path]:
 
         Args:
             settings: What the training is told.
+            robot: For the tasks of any robot (stand, walk, reach): a robot's name, or file.py, or file.py:NAME.
             preset: debug (seconds, to see that everything runs), default, full, or one of the task's own.
             config: A YAML file with settings, or another run's run.json.
             runs_dir: Where runs are kept.
@@ -61,7 +66,7 @@ def parse(args: Sequence[str]) -> tuple[str, TrainConfig, str, Path]:
 
     return tyro.cli(
         wanted,
-        prog=f"paddock train {task}",
+        prog=f"paddock train {task.partition('@')[0]}",
         description=HELP,
         args=rest,
         config=(tyro.conf.FlagCreatePairsOff,),

@@ -16,6 +16,13 @@ from paddock.messages.controller import ControllerOutput as ControllerOutput
 from paddock.messages.controller import ControllerVersions as ControllerVersions
 from paddock.messages.controller import ObservationSpan as ObservationSpan
 from paddock.messages.controller import RequiredReading as RequiredReading
+from paddock.messages.import_report import ImportedJoint as ImportedJoint
+from paddock.messages.import_report import ImportedPath as ImportedPath
+from paddock.messages.import_report import ImportNote as ImportNote
+from paddock.messages.import_report import ImportReport as ImportReport
+from paddock.messages.import_report import MimicJoint as MimicJoint
+from paddock.messages.import_report import ModelSize as ModelSize
+from paddock.messages.import_report import RobotNames as RobotNames
 from paddock.messages.platform import Platform as Platform
 from paddock.messages.run import BestCheckpoint as BestCheckpoint
 from paddock.messages.run import CheckpointCard as CheckpointCard

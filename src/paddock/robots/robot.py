@@ -1,5 +1,6 @@
 """What the machine is: a model file, and the names that tasks use."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,13 +21,15 @@ class Robot:
     xml: Path | str
     """A file, or the MJCF itself."""
     joints: tuple[str, ...]
-    """What actions move: the names of the model's actuators in their order, each that of the joint it drives."""
+    """What actions move: the names of the model's actuators in their order. One that drives a joint has the joint's name."""
     base: str | None = None
     """The body that floats, for a robot that is not bolted down."""
     feet: tuple[str, ...] = ()
     """Legs, in the order of the `touch` sensors."""
-    gains: Gains | None = None
-    """Of the joints' servos when a task commands positions."""
+    tool: str | None = None
+    """The site that an arm works with."""
+    gains: Gains | Mapping[str, Gains] | None = None
+    """Of the joints' servos when a task commands positions: one pair for all, or one for each. None keeps the model's own servos."""
     camera: str | int = "track"
     """The camera that pictures are taken from."""
 
@@ -34,11 +37,11 @@ class Robot:
         """A fresh, editable copy of the model, its names checked."""
         spec = self._loaded.copy()
         actuators = tuple(actuator.name for actuator in spec.actuators)
-        for joint in self.joints:
-            if spec.joint(joint) is None:
-                raise unknown(f"joint of robot {self.name}:", joint, [j.name for j in spec.joints])
-            if joint not in actuators:
-                raise unknown(f"actuator of robot {self.name}:", joint, actuators)
+        for name in self.joints:
+            if name not in actuators:
+                raise unknown(f"actuator of robot {self.name}:", name, actuators)
+            if on_joint(spec.actuator(name)) and spec.joint(name) is None:
+                raise unknown(f"joint of robot {self.name}:", name, [j.name for j in spec.joints])
         if self.joints != actuators:
             raise PaddockError(
                 f"robot {self.name} names the joints {', '.join(self.joints) or 'none'}, but the actuators of its model are "
@@ -46,7 +49,17 @@ class Robot:
             )
         if self.base is not None and spec.body(self.base) is None:
             raise unknown(f"body of robot {self.name}:", self.base, [b.name for b in spec.bodies])
+        if self.tool is not None and spec.site(self.tool) is None:
+            raise unknown(f"site of robot {self.name}:", self.tool, [site.name for site in spec.sites])
         return spec
+
+    def gains_of(self, joint: str) -> Gains | None:
+        """Gains of one joint's servo, or None where the robot names none."""
+        if isinstance(self.gains, Mapping):
+            if joint not in self.gains:
+                raise unknown(f"joint in the gains of robot {self.name}:", joint, self.gains)
+            return self.gains[joint]
+        return self.gains
 
     @cached_property
     def _loaded(self) -> mujoco.MjSpec:
@@ -65,8 +78,12 @@ class Robot:
             raise BrokenModel(f"MuJoCo cannot read robot '{self.name}' from {where}:\n{str(refusal).strip()}") from None
         joints = [joint.name for joint in spec.joints]
         for actuator in spec.actuators:
-            on_joint = actuator.trntype in (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT)
-            if on_joint and actuator.target not in joints:  # copying the spec would drop such an actuator without a word
+            if on_joint(actuator) and actuator.target not in joints:  # copying the spec would drop such an actuator without a word
                 raise unknown(f"joint, in actuator '{actuator.name}' of robot {self.name}:", actuator.target, joints)
             actuator.name = actuator.name or actuator.target  # files often leave a joint's motor without a name
         return spec
+
+
+def on_joint(actuator: mujoco.MjsActuator) -> bool:
+    """Whether an actuator drives a joint, not a tendon or a site."""
+    return actuator.trntype in (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT)

@@ -23,7 +23,8 @@ def layout_of(model: mujoco.MjModel, *, control_dt: float, device: torch.device)
     limited = model.actuator_ctrllimited[:, None].astype(bool)
     low, high = np.where(limited, model.actuator_ctrlrange, [-np.inf, np.inf]).T
     scaled_low, scaled_high = np.where(limited, model.actuator_ctrlrange, [-1.0, 1.0]).T
-    home_joint = [home[model.jnt_qposadr[j]] if j is not None else 0.0 for j in _driven_joints(model)]
+    driven = _driven_joints(model)
+    home_joint = [home[model.jnt_qposadr[j]] if j is not None else (scaled_low[i] + scaled_high[i]) / 2 for i, j in enumerate(driven)]
 
     def constant(values: object) -> torch.Tensor:
         return torch.as_tensor(np.asarray(values), dtype=torch.float32, device=device)
@@ -36,6 +37,7 @@ def layout_of(model: mujoco.MjModel, *, control_dt: float, device: torch.device)
         bodies={model.body(i).name: i for i in range(model.nbody)},
         home_qpos=constant(home),
         home_joint=constant(home_joint),
+        on_joint=torch.tensor([j is not None for j in driven], dtype=torch.bool, device=device),
         home_sensordata=constant(_sensordata_at(model, home)),
         ctrl_low=constant(low),
         ctrl_high=constant(high),

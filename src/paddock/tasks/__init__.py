@@ -3,12 +3,28 @@
 TASK_NAMES = (
     "cartpole-balance",
     "cartpole-swingup",
+    "cartpole-pair",
+    "creature-goal",
+    "ant-walk",
     "quadruped-stand",
     "quadruped-balance",
     "quadruped-walk",
+    "humanoid-stand",
+    "humanoid-walk",
+    "arm-reach",
+    "arm-reach-joint",
+    "arm-push",
+    "arm-pick-place",
+    "gym-half-cheetah",
     "gym-ant",
+    "gym-hopper",
+    "gym-walker2d",
+    "gym-humanoid",
 )
 """`some-task` lives in some_task.py as SOME_TASK."""
+
+FAMILY_NAMES = ("stand", "walk", "reach")
+"""Tasks for any robot, such as `walk@my_robot.py`: `walk` lives in walk.py as a function of the robot."""
 
 ENTRY_POINTS = "paddock.tasks"
 """The entry point group under which other packages offer tasks."""

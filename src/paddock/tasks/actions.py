@@ -9,6 +9,7 @@ from torch import Tensor
 from paddock.contracts import Layout, State
 from paddock.errors import PaddockError
 from paddock.robots import Robot
+from paddock.robots.robot import Gains, on_joint
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,32 +36,56 @@ class JointTorque:
 class JointPosition:
     """Targets around the home pose, held by the engine's position servos with the robot's gains.
 
-    A servo is as strong as the motor it replaces, and its target stays within the joint's range.
+    A servo is as strong as the motor it replaces, and its target stays within the joint's range. An actuator that drives no
+    joint, such as a gripper's tendon, is kept, and -1 and 1 are the ends of its control range.
     """
 
     scale: float = 0.5
     """Radians (metres, for a slide) that an action of 1 adds to home."""
 
     def actuate(self, spec: mujoco.MjSpec, robot: Robot) -> None:
-        if robot.gains is None:
-            raise PaddockError(f"robot '{robot.name}' has no gains, so JointPosition cannot hold a target. Give Robot(gains=...).")
-        stiffness, damping = robot.gains
-        model = spec.compile()  # which turns degrees into radians and knows what is limited
-        for name in robot.joints:
-            actuator, motor, joint = spec.actuator(name), model.actuator(name).id, model.joint(name).id
-            gear = abs(model.actuator_gear[motor, 0])
-            if model.actuator_ctrllimited[motor] and not model.actuator_forcelimited[motor]:
-                actuator.forcerange = model.actuator_ctrlrange[motor] * gear
-                actuator.forcelimited = mujoco.mjtLimited.mjLIMITED_TRUE
-            actuator.gear = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
-            actuator.set_to_position(kp=stiffness, kv=damping)
-            limited = bool(model.jnt_limited[joint])
-            actuator.ctrllimited = mujoco.mjtLimited.mjLIMITED_TRUE if limited else mujoco.mjtLimited.mjLIMITED_FALSE
-            actuator.ctrlrange = model.jnt_range[joint] if limited else [0.0, 0.0]
+        servos(spec, robot)
 
     def size(self, layout: Layout) -> int:
         return layout.ctrl_low.shape[0]
 
     def __call__(self, state: State) -> Tensor:
-        target = torch.add(state.layout.home_joint, state.action, alpha=self.scale)
-        return torch.clamp(target, state.layout.ctrl_low, state.layout.ctrl_high)
+        layout = state.layout
+        span = torch.where(layout.on_joint, self.scale, layout.ctrl_half)
+        return torch.clamp(layout.home_joint + state.action * span, layout.ctrl_low, layout.ctrl_high)
+
+
+def servos(spec: mujoco.MjSpec, robot: Robot) -> None:
+    """Make the motors of a robot's joints position servos with its gains, their targets limited to the joints' ranges."""
+    model = spec.compile()  # which turns degrees into radians and knows what is limited
+    for name in robot.joints:
+        actuator = spec.actuator(name)
+        if not on_joint(actuator):
+            continue
+        motor, joint = model.actuator(name).id, model.joint(name).id
+        gains = robot.gains_of(name)
+        if gains is not None:
+            _make_servo(actuator, model, motor, gains)
+        elif not _is_servo(model, motor):
+            raise PaddockError(
+                f"robot '{robot.name}' has no gains, and its actuator '{name}' is no position servo, so nothing holds a target. "
+                "Give Robot(gains=(stiffness, damping))."
+            )
+        limited = bool(model.jnt_limited[joint])
+        actuator.ctrllimited = mujoco.mjtLimited.mjLIMITED_TRUE if limited else mujoco.mjtLimited.mjLIMITED_FALSE
+        actuator.ctrlrange = model.jnt_range[joint] if limited else [0.0, 0.0]
+
+
+def _make_servo(actuator: mujoco.MjsActuator, model: mujoco.MjModel, motor: int, gains: Gains) -> None:
+    gear = abs(model.actuator_gear[motor, 0])
+    if not _is_servo(model, motor) and model.actuator_ctrllimited[motor] and not model.actuator_forcelimited[motor]:
+        actuator.forcerange = model.actuator_ctrlrange[motor] * gear
+        actuator.forcelimited = mujoco.mjtLimited.mjLIMITED_TRUE
+    actuator.gear = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    stiffness, damping = gains
+    actuator.set_to_position(kp=stiffness, kv=damping)
+
+
+def _is_servo(model: mujoco.MjModel, motor: int) -> bool:
+    """Whether an actuator already pulls towards the position it is told."""
+    return bool(model.actuator_biasprm[motor, 1] < 0)

@@ -32,6 +32,14 @@ def flat_floor(robot: Robot) -> mujoco.MjSpec:
     return spec
 
 
+def seen_floor(robot: Robot) -> mujoco.MjSpec:
+    """The same plane, there only to be looked at: an arm that is bolted down needs none, and may be drawn through it."""
+    spec = flat_floor(robot)
+    floor = spec.geom("floor")
+    floor.contype = floor.conaffinity = 0
+    return spec
+
+
 def lit(robot: Robot) -> mujoco.MjSpec:
     """The robot under a sky, with one shadow-casting light and nothing to stand on."""
     spec = robot.spec()

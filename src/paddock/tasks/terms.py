@@ -2,6 +2,14 @@
 
 from paddock.tasks.actions import JointPosition as JointPosition
 from paddock.tasks.actions import JointTorque as JointTorque
+from paddock.tasks.arm_control import EndEffector as EndEffector
+from paddock.tasks.arm_objects import Between as Between
+from paddock.tasks.arm_objects import GoalApart as GoalApart
+from paddock.tasks.arm_objects import PointIn as PointIn
+from paddock.tasks.arm_objects import Ready as Ready
+from paddock.tasks.arm_objects import Spot as Spot
+from paddock.tasks.arm_objects import SquareTurn as SquareTurn
+from paddock.tasks.arm_objects import ToGoal as ToGoal
 from paddock.tasks.conditions import AllOf as AllOf
 from paddock.tasks.conditions import AnyOf as AnyOf
 from paddock.tasks.conditions import Below as Below
@@ -41,6 +49,10 @@ from paddock.tasks.rewards import yaw_error as yaw_error
 from paddock.tasks.scenes import bare as bare
 from paddock.tasks.scenes import flat_floor as flat_floor
 from paddock.tasks.scenes import lit as lit
+from paddock.tasks.scenes import seen_floor as seen_floor
+from paddock.tasks.scoping import Beside as Beside
+from paddock.tasks.scoping import MemoryOf as MemoryOf
+from paddock.tasks.scoping import Of as Of
 from paddock.tasks.sensing import Column as Column
 from paddock.tasks.sensing import Command as Command
 from paddock.tasks.sensing import FootContact as FootContact

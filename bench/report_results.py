@@ -1,0 +1,129 @@
+"""docs/results.md: what was measured of learning, runs, recordings, telemetry and Gymnasium's tasks, from bench/results/."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / "bench" / "results"
+Rows = list[dict[str, Any]]
+
+
+def page() -> str:
+    parts = [
+        "# Results",
+        "This page is written by `python bench/report.py` from the JSON files in `bench/results/`; each section names the command "
+        "that measures it anew. The machines are small and shared: ratios and exactness hold elsewhere, times are of this machine.",
+        *learning(),
+        *throughput(),
+        *recorder(),
+        *telemetry(),
+        *kills(),
+        *gymnasium(),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def learning() -> list[str]:
+    found = _read("learning")
+    tasks = list(dict.fromkeys(row["task"] for row in found["rows"]))
+    lines = ["| task | seeds | success | asked | minutes | asked | steps |", "|---|--:|---|---|---|---|--:|"]
+    for task in tasks:
+        rows = [row for row in found["rows"] if row["task"] == task]
+        lines.append(_learned(task, rows))
+    pictures = [f"![{task}](learning-{task}.png)" for task in tasks if (ROOT / "docs" / f"learning-{task}.png").exists()]
+    return [
+        "## Learning by the presets",
+        f"`python bench/learning.py`: `paddock train TASK --seed S` as a user types it, {found['machine']}, then 100 episodes of the "
+        "best checkpoint that training never saw. Where a task measures something else than success, that is shown.",
+        "\n".join(lines),
+        *pictures,
+    ]
+
+
+def _learned(task: str, rows: Rows) -> str:
+    bar, minutes = rows[0]["bar"], [row["minutes"] for row in rows]
+    named = next((name for name in bar if name not in ("minutes", "success")), None)
+    reached = ", ".join(f"{row['measures'][named] if named else row['success']:.2f}" for row in rows)
+    wanted = f"{named.replace('_', ' ')} < {bar[named]:g}" if named else f">= {bar['success']:.2f}" if "success" in bar else ""
+    limit = f"{bar['minutes']:g}" if "minutes" in bar else ""
+    spent = f"{min(minutes):.1f} to {max(minutes):.1f}"
+    return f"| {task} | {len(rows)} | {reached} | {wanted} | {spent} | {limit} | {rows[0]['env_steps']:,} |"
+
+
+def throughput() -> list[str]:
+    found = _read("throughput")
+    lines = ["| learner | env steps/s |", "|---|--:|"]
+    lines += [f"| {name} | {rate:,.0f} |" for name, rate in found["env_steps_per_s"].items()]
+    versions = ", ".join(f"{name} {number}" for name, number in found["versions"].items())
+    limit = found.get("ratio_of_the_engine_alone")
+    engine = "" if limit is None else f" The engine alone, which nobody can overtake, would be {limit:.1f} times as fast."
+    return [
+        "## Training throughput",
+        f"`python bench/throughput.py`: PPO on Ant-v5, rollouts of {found['rollout']:,} steps, {found['epochs']} epochs, minibatches "
+        f"of {found['minibatch']:,}, two hidden layers of {found['hidden'][0]}, interleaved; {found['machine']}; {versions}.",
+        "\n".join(lines),
+        f"Paddock trains **{found['ratio']:.1f} times** as fast as the best setting of Stable-Baselines3 (median of "
+        f"{found['rounds']} rounds: {', '.join(f'{ratio:.2f}' for ratio in found['ratios'])}).{engine}",
+    ]
+
+
+def recorder() -> list[str]:
+    found = _read("recorder")
+    lines = ["| recorded worlds | us a world-step | without physics in between | bytes a world-step |", "|--:|--:|--:|--:|"]
+    lines += [f"| {c['worlds']} | {c['us']:.1f} | {c['us_warm']:.1f} | {c['bytes']:.0f} |" for c in found["cost"]]
+    replay, flips, killed = found["replay"], found["flips"], found["kills"]
+    return [
+        "## Recordings and replay",
+        f"`python bench/recorder.py`, {found['task']}, {found['machine']}.",
+        "\n".join(lines),
+        f"- {replay['identical']:,} of {replay['steps']:,} steps with randomisation and {replay['pushes']:,} pushes replayed bit for "
+        f"bit, and {replay['identical_from_starts']} of {replay['starts']} replays that began at a keyframe in the middle.\n"
+        f"- {flips['flips']} files with one bit flipped: {flips['seen']} seen as damaged, {flips['wrong']} silently wrong.\n"
+        f"- {killed['kills']} recorders killed: {killed['steps_lost']} of {killed['steps_said']:,} steps lost that were said to be "
+        "written.",
+    ]
+
+
+def telemetry() -> list[str]:
+    found = _read("telemetry")
+    cost, rows = found["cost"], found["step_rows"]
+    return [
+        "## Telemetry",
+        f"`python bench/telemetry.py`, {found['training']['worlds']} worlds at {found['training']['env_steps_per_s']:,} steps/s, "
+        f"{found['machine']}: {100 * cost['total']:.2f} % of wall time, of which {100 * cost['calls']:.2f} % inside the calls and "
+        f"{100 * cost['writer']:.2f} % CPU time of the writing thread; the longest call took {cost['longest_call_ms']:.2f} ms. "
+        f"{rows['rows_per_s']:,.0f} step rows a second were durable.",
+    ]
+
+
+def kills() -> list[str]:
+    found = _read("kills")
+    return [
+        "## Kills",
+        f"`python bench/kills.py`, {found['machine']}: `kill -9` at {len(found['points'])} named points of checkpoint and telemetry "
+        f"writing, {found['kills']} kills in {found['trainings']} trainings; {found['unreadable_files']} unreadable files, "
+        f"{found['differing_runs']} resumed runs whose weights differ from the uninterrupted one by a bit.",
+    ]
+
+
+def gymnasium() -> list[str]:
+    found = _read("gym_parity")
+    lines = ["| task | copied | states | worst observation | worst reward | episodes' steps | ended otherwise |", "|---|---|--:|--:|--:|--:|--:|"]
+    for states, episodes in zip(found["states"], found["episodes"], strict=True):
+        worst = [max(states[name], episodes[name]) for name in ("obs", "reward")]
+        ended = states["ended_otherwise"] + episodes["ended_otherwise"]
+        lines.append(
+            f"| {states['task']} | {states['copied']} | {states['steps']:,} | {worst[0]:.0e} | {worst[1]:.0e} "
+            f"| {episodes['steps']:,} | {ended} |"
+        )
+    return [
+        "## Gymnasium's tasks, step for step",
+        f"`python bench/gym_parity.py` against Gymnasium {found['gymnasium']}: worst relative difference after one step from equal "
+        "random states, and over whole episodes from equal starts.",
+        "\n".join(lines),
+    ]
+
+
+def _read(name: str) -> dict[str, Any]:
+    return json.loads((RESULTS / f"{name}.json").read_text())

@@ -1,0 +1,90 @@
+"""The pose that an imported robot starts from: the file's own, or a guess in which it stands on its feet."""
+
+import re
+
+import mujoco
+import numpy as np
+
+from paddock.robots.anatomy import Limb, bounds, geom_box, legs, limbs, solid_geoms, subtree
+from paddock.robots.import_draft import Draft, at
+from paddock.robots.import_motors import SINGLE
+
+STANDING = ("home", "stand", "knees_bent", "ready", "rest", "default", "init", "neutral")
+"""Names of keyframes, the likelier first."""
+SAMPLES = 121
+
+
+def home_keyframe(draft: Draft, model: mujoco.MjModel) -> np.ndarray | None:
+    """qpos of the keyframe that looks most like a start, which is `home` from now on; None where the file has none."""
+    keys = [model.key(i).name for i in range(model.nkey)]
+    if not keys:
+        return None
+    ranks = [_rank(name) for name in keys]
+    chosen = ranks.index(min(ranks))
+    if keys[chosen] != "home":
+        draft.note("changed", f"keyframe '{keys[chosen] or chosen}' is now 'home'", "it is the pose that episodes start from")
+    draft.spec.keys[chosen].name = "home"
+    return model.key_qpos[chosen].copy()
+
+
+def _rank(name: str) -> int:
+    return next((i for i, word in enumerate(STANDING) if re.search(word, name, re.IGNORECASE)), len(STANDING))
+
+
+def guessed_pose(model: mujoco.MjModel, driven: set[int]) -> np.ndarray:
+    """Zero where the joint's range has it, else the middle of the range; then the legs are put under the body."""
+    qpos = model.qpos0.copy()
+    bent: set[int] = set()
+    for j in range(model.njnt):
+        if model.jnt_type[j] in SINGLE and model.jnt_limited[j]:
+            low, high = model.jnt_range[j]
+            if not low <= qpos[model.jnt_qposadr[j]] <= high:
+                qpos[model.jnt_qposadr[j]] = (low + high) / 2
+                bent.add(j)
+    _follow(model, qpos)
+    for leg in legs(model, at(model, qpos), limbs(model, driven)):
+        _put_under(model, qpos, leg, bent)
+    return qpos
+
+
+def _put_under(model: mujoco.MjModel, qpos: np.ndarray, leg: Limb, bent: set[int]) -> None:
+    """Where a knee cannot be straight, swing the joint above it until the foot is under the leg's first joint."""
+    knees = [i for i, j in enumerate(leg.joints) if j in bent and i > 0]
+    if not knees:
+        return
+    swing = leg.joints[knees[0] - 1]
+    first = leg.joints[max(0, len(leg.joints) - leg.own)]
+    low, high = model.jnt_range[swing] if model.jnt_limited[swing] else (-1.5, 1.5)
+    column = model.jnt_qposadr[swing]
+    data = at(model, qpos)
+    inside = subtree(model, leg.end)
+    far = [g for g in solid_geoms(model) if int(model.geom_bodyid[g]) in inside]
+    if not far:
+        return
+    foot = max(far, key=lambda g: float(np.linalg.norm(geom_box(model, data, g).middle - data.xanchor[first])))
+
+    def astray(angle: float) -> float:
+        data.qpos[:] = qpos
+        data.qpos[column] = angle
+        mujoco.mj_kinematics(model, data)
+        away = geom_box(model, data, foot).middle - data.xanchor[first]
+        return abs(float(away[0])) + max(0.0, 10.0 * float(away[2]))
+
+    qpos[column] = min(np.linspace(low, high, SAMPLES), key=astray)
+
+
+def _follow(model: mujoco.MjModel, qpos: np.ndarray) -> None:
+    """Put joints that follow others where those ask them to be."""
+    for e in range(model.neq):
+        if model.eq_type[e] == int(mujoco.mjtEq.mjEQ_JOINT) and model.eq_obj2id[e] >= 0:
+            follower, leader = (model.jnt_qposadr[int(j[e])] for j in (model.eq_obj1id, model.eq_obj2id))
+            x = qpos[leader] - model.qpos0[leader]
+            qpos[follower] = model.qpos0[follower] + sum(model.eq_data[e, k] * x**k for k in range(5))
+
+
+def standing(model: mujoco.MjModel, qpos: np.ndarray, base: int) -> np.ndarray:
+    """The pose with the floating base so high that the lowest part touches the ground."""
+    lifted = qpos.copy()
+    free = next(j for j in range(model.njnt) if model.jnt_bodyid[j] == base and model.jnt_type[j] == int(mujoco.mjtJoint.mjJNT_FREE))
+    lifted[model.jnt_qposadr[free] + 2] -= bounds(model, at(model, qpos)).low[2]
+    return lifted

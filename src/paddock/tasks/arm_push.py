@@ -1,0 +1,55 @@
+"""Push a cube over the bench to a goal."""
+
+from paddock.robots import ARM
+from paddock.robots.arm import ARM_JOINTS
+from paddock.tasks import terms as t
+from paddock.tasks.arm_experts import PushCube
+from paddock.tasks.arm_scenes import bench_with_cube
+from paddock.tasks.task import Task
+
+STEP = 0.02
+
+to_cube = t.Between("tool_pos", "cube_pos")
+cube_to_goal = t.ToGoal("cube_pos", "goal")
+there = t.Below(t.Distance(cube_to_goal), 0.05)
+
+ARM_PUSH = Task(
+    name="arm-push",
+    summary="Push a cube over the bench to within 5 cm of a goal at least 12 cm away, and leave it there for half a second.",
+    robot=ARM,
+    control_dt=0.05,
+    episode_s=10.0,
+    act=t.EndEffector(robot=ARM, step=STEP),
+    memory={
+        "goal": t.GoalApart(sensor="cube_pos", low=(0.37, -0.25), high=(0.63, 0.25), apart=0.12),
+        "way": t.Tracked(t.Distance(cube_to_goal)),
+        "reach": t.Tracked(t.Distance(to_cube)),
+        "held": t.Held(there),
+    },
+    observe={
+        "tool": t.Sensor("tool_pos"),
+        "cube": to_cube,
+        "cube_turn": t.SquareTurn("cube_quat"),
+        "cube_vel": t.Sensor("cube_vel"),
+        "goal": cube_to_goal,
+        **t.proprioception(ARM),
+    },
+    privileged={"held": t.Remembered("held"), "touch": t.Sensor("touch", 0.1)},
+    reward={
+        "push": (20.0, t.Progress("way")),
+        "reach": (2.0, t.Progress("reach")),
+        "there": (0.2, t.Sparse(there)),
+        "arrived": (10.0, t.Sparse(t.HeldFor(timer="held", seconds=0.5))),
+        "effort": (-0.01, t.action_size),
+        "action_rate": (-0.005, t.action_rate),
+    },
+    done={"arrived": t.HeldFor(timer="held", seconds=0.5)},
+    success=t.HeldFor(timer="held", seconds=0.5),
+    reset=t.Ready(joints=ARM_JOINTS, spread=0.05, objects={"cube": t.Spot(low=(0.4, -0.2), high=(0.6, 0.2), turn=0.78)}),
+    scene=bench_with_cube,
+    measure={"distance": t.Distance(cube_to_goal)},
+    expert=PushCube(step=STEP),
+    presets={
+        "default": {"steps": 4_000_000, "num_worlds": 512, "ppo": {"target_kl": 0.02, "entropy_weight": 0.003}},
+    },
+)
