@@ -14,6 +14,7 @@ from paddock import terms as t
 from paddock.robots.humanoid import GAINS, HUMANOID, JOINTS, joint_kind
 from paddock.tasks import humanoid_control as control
 from paddock.tasks.finding import find_task
+from paddock.tasks.humanoid_gait import Footing, Stride
 from paddock.tasks.striding import Clock, ClockHands, InStep, OffStride, Swing
 
 HEIGHT, MASS = 1.7, 70.0
@@ -195,3 +196,51 @@ def test_stride_keeps_the_sole_level(walk: paddock.Environment) -> None:
     fold = pattern.fold
     torch.testing.assert_close(off[0], torch.tensor([fold, -2 * fold, fold, 0, 0, 0]), rtol=0, atol=1e-6)
     torch.testing.assert_close(off[1], torch.zeros(6), rtol=0, atol=1e-6)
+
+
+def test_footing_is_where_the_engine_has_it() -> None:
+    """The centre of mass, hip and knee over the stance ankle, in a bent pose; exact for the leg, near for the centre."""
+    env = paddock.make(quiet("humanoid-walk"))
+    env.reset()
+    model, data = world_of(env, 0)
+    for joint, angle in {"left_hip_pitch": -0.5, "left_knee": 0.7, "left_hip_roll": 0.1, "right_hip_roll": 0.1}.items():
+        data.joint(joint).qpos[0] = angle
+    data.qvel[:3] = [0.4, -0.2, 0.0]
+    mujoco.mj_forward(model, data)
+    state = env.state.replaced(sensordata=torch.tensor(data.sensordata[None], dtype=torch.float32))
+    for stance, side in ((1.0, "left"), (-1.0, "right")):
+        footing = Footing.on(torch.tensor([stance]), state)
+        ankle = data.body(f"{side}_foot").xpos
+        hip, knee = data.body(f"{side}_thigh").xpos - ankle, data.body(f"{side}_shank").xpos - ankle
+        told = torch.cat([footing.hip_x, footing.hip_y, footing.hip_z, footing.knee_x])
+        np.testing.assert_allclose(told.numpy(), [*hip, knee[0]], atol=5e-3)
+        centre = data.subtree_com[1] - ankle
+        assert footing.x[0] == pytest.approx(centre[0], abs=0.03) and footing.y[0] == pytest.approx(centre[1], abs=0.03)
+        assert [footing.vel_x.item(), footing.vel_y.item()] == pytest.approx([0.4, -0.2], abs=1e-3)
+
+
+def test_footholds_answer_speed() -> None:
+    """Faster than wanted, the foot lands further ahead; drifting to the left, further left; and feet never cross."""
+    walk = Stride(period=0.64)
+    zero = torch.zeros(3)
+    parts = dict.fromkeys(("x", "y", "hip_x", "hip_y", "hip_z", "knee_x", "knee_z"), zero)
+    footing = Footing(**parts, vel_x=torch.tensor([0.0, 0.3, 0.0]), vel_y=torch.tensor([0.0, 0.0, 0.3]))
+    x, y = walk.foothold(footing, zero, torch.zeros(3, 3), zero + 1.0, torch.ones(3))
+    assert x[1] - x[0] == pytest.approx(0.3 * control.TIME, abs=1e-5) and y[2] - y[0] == pytest.approx(0.3 * control.TIME, abs=1e-5)
+    away = Footing(**parts, vel_x=zero, vel_y=torch.full((3,), -2.0))
+    assert (walk.foothold(away, zero, torch.zeros(3, 3), zero + 1.0, torch.ones(3))[1] >= -0.02 - 1e-6).all()
+
+
+def test_the_scripted_walk_lifts_its_feet_in_turn_and_gets_there() -> None:
+    task = replace(quiet("humanoid-walk"), command={"velocity": t.UniformCommand(low=(0.6, 0, 0), high=(0.6, 0, 0), every_s=60)})
+    env = paddock.make(task, num_worlds=4, seed=1)
+    env.reset()
+    assert task.expert is not None
+    start, in_step = env.state.sensor("base_pos").clone(), []
+    for _ in range(400):
+        step = env.step(task.expert(env.state))
+        assert not step.terminated.any()
+        in_step.append(InStep()(env.state))
+    gone = (env.state.sensor("base_pos") - start)[:, :2]
+    assert (gone[:, 0] > 0.8 * 0.6 * 8.0).all() and (gone[:, 1].abs() < 1.0).all()
+    assert torch.stack(in_step[50:]).mean() > 0.75

@@ -8,7 +8,7 @@ from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from paddock import run_commands
+from paddock import import_commands, run_commands
 from paddock.errors import PaddockError, unknown
 
 if TYPE_CHECKING:
@@ -170,6 +170,7 @@ COMMANDS: dict[str, Callable[..., int | None]] = {
     "list": list_,
     "inspect": inspect,
     "play": play,
+    "import": import_commands.import_,
     "train": run_commands.train,
     "resume": run_commands.resume,
     "evaluate": run_commands.evaluate,
@@ -216,7 +217,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(name: str, args: Sequence[str]) -> int | None:
     import tyro
 
-    for namespace in (globals(), run_commands.__dict__):  # annotations are text until now, so that the help needs no tyro
+    for namespace in (globals(), import_commands.__dict__, run_commands.__dict__):  # annotations are text until now, so that the help needs no tyro
         namespace["tyro"] = tyro
     command = COMMANDS[name]
     if command is run_commands.train:  # whose flags depend on the task

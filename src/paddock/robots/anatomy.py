@@ -11,6 +11,7 @@ LEG_JOINTS = 2
 LEG_REACH = 0.15
 """A leg's end is this near to the robot's lowest point, as a share of its height."""
 ARM_JOINTS = 3
+MOST_ARMS = 2
 TOOL_NAMES = re.compile(r"tool|tcp|grasp|pinch|attachment|grip|end_?effector|\bee|_ee|ee_|eef", re.IGNORECASE)
 SCENE_SHAPES = (int(mujoco.mjtGeom.mjGEOM_PLANE), int(mujoco.mjtGeom.mjGEOM_HFIELD))
 SAME_LEVEL = 0.02
@@ -87,8 +88,8 @@ def is_arm(model: mujoco.MjModel, found: list[Limb]) -> bool:
         return False
     first = int(model.jnt_bodyid[longest.joints[0]])
     loose = any(model.body_jntnum[body] for body in ancestors(model, first))
-    apart = [limb for limb in found if len(limb.joints) >= ARM_JOINTS and not _shared(limb, longest)]
-    return not loose and len(apart) <= 1
+    arms = {limb.joints[0] for limb in found if len(limb.joints) >= ARM_JOINTS}
+    return not loose and len(arms) <= MOST_ARMS
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,7 @@
 """COLLADA meshes, which most URDF files look like and MuJoCo cannot read, as triangles with a colour for each part."""
 
 import math
+import warnings
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -144,7 +145,12 @@ def _floats(source: ET.Element) -> np.ndarray:
 
 def _numbers(element: ET.Element | None, kind: type = float) -> np.ndarray:
     text = "" if element is None else element.text or ""
-    return np.array(text.split(), dtype=kind)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DeprecationWarning)  # what it says of text that is no number
+        try:
+            return np.fromstring(text, dtype=kind, sep=" ")
+        except DeprecationWarning as warning:
+            raise ValueError(str(warning)) from None
 
 
 def _attribute(element: ET.Element | None, name: str, default: str) -> str:

@@ -12,6 +12,8 @@ from paddock.messages import ImportNote, MimicJoint, ModelSize
 ON_JOINT = (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT))
 """Kinds of actuators that drive a joint."""
 MAX_REPAIRS = 60
+ROUNDING = 1e-4
+"""A written model has six digits, and a thin rod is on the very edge of what is possible."""
 TINY_MASS, TINY_INERTIA = 1e-3, 1e-6
 """Of a link without mass between two joints: too light to matter, heavy enough to be simulated."""
 
@@ -50,11 +52,12 @@ class Draft:
         if "moving bodies must be larger" in refusal and (body := self.spec.body(name)) is not None:
             body.explicitinertial = True
             body.mass, body.inertia = TINY_MASS, [TINY_INERTIA] * 3
+            body.ipos, body.iquat = [0, 0, 0], [1, 0, 0, 0]
             self.note("added", f"{TINY_MASS * 1000:g} g to body '{name}'", "it moves and has no mass")
             return True
-        if "balanceinertia" in refusal and not self.spec.compiler.balanceinertia:
-            self.spec.compiler.balanceinertia = 1
-            self.note("changed", "impossible inertias are balanced", reason)
+        if "balanceinertia" in refusal and (body := self.spec.body(name)) is not None:
+            _balance(body)
+            self.note("changed", f"inertia of body '{name}'", "no body has its principal moments: " + reason.partition(";")[0])
             return True
         if (mesh := self.spec.mesh(name)) is not None:
             geoms = [geom for geom in self.spec.geoms if geom.meshname == name]
@@ -64,6 +67,18 @@ class Draft:
             self.note("dropped", f"mesh '{name}', used {len(geoms)} times", reason)
             return True
         return False
+
+
+def _balance(body: mujoco.MjsBody) -> None:
+    """Add to all principal moments alike until the two small ones together reach the large one."""
+    xx, yy, zz, xy, xz, yz = body.fullinertia
+    full = not np.isnan(xx)
+    moments = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) if full else np.sort(body.inertia)
+    lacking = max(0.0, float(moments[2] - moments[0] - moments[1])) + ROUNDING * float(moments[2])
+    if full:
+        body.fullinertia[:3] += lacking
+    else:
+        body.inertia += lacking
 
 
 def at(model: mujoco.MjModel, qpos: np.ndarray) -> mujoco.MjData:

@@ -15,7 +15,7 @@ from paddock.errors import BrokenModel, broken_model
 from paddock.messages import ImportedJoint, ImportNote, ImportReport, RobotNames
 from paddock.robots import anatomy, import_motors
 from paddock.robots.import_checks import check, penetrations
-from paddock.robots.import_draft import ON_JOINT, Draft, at, size_of
+from paddock.robots.import_draft import MAX_REPAIRS, ON_JOINT, Draft, at, size_of
 from paddock.robots.import_home import guessed_pose, home_keyframe, standing
 from paddock.robots.import_scene import take_out_scene
 from paddock.robots.import_senses import SITE_GROUP, add_camera, add_feet, add_imu, add_joint_sensors
@@ -41,6 +41,8 @@ class ImportRequest:
 
     file: str
     name: str
+    assets: str
+    """Folder of meshes and textures, beside the robot's XML."""
     base: Base = "auto"
     package_dirs: tuple[str, ...] = ()
 
@@ -78,6 +80,12 @@ def read_source(request: ImportRequest) -> Source:
         raise BrokenModel(f"{files.file.name} begins with <{root.tag}>: neither MJCF (<mujoco>) nor URDF (<robot>).")
     text, attached = read_mjcf(root, files, notes)
     return Source(request=request, text=text, attached=attached, files=files, notes=notes, urdf=None)
+
+
+def source_of_text(text: str) -> Source:
+    """A model that names no files."""
+    request = ImportRequest(file="model.xml", name="model", assets="model_assets")
+    return Source(request=request, text=text, attached={}, files=ModelFiles(Path("model.xml")), notes=[], urdf=None)
 
 
 def build_robot(source: Source) -> Imported:
@@ -279,22 +287,24 @@ def _scale_masses(draft: Draft, model: mujoco.MjModel) -> None:
 def _finish(draft: Draft, source: Source) -> tuple[str, mujoco.MjModel]:
     """The text as it is written and its model, with the files that are written beside it."""
     assets = source.files.assets
-    if assets:
-        draft.spec.meshdir = draft.spec.texturedir = ""
-    while True:
-        draft.compile()
-        plain = draft.spec.to_xml()
-        try:
-            model = mujoco.MjSpec.from_string(plain, assets=assets).compile()
-            break
-        except (ValueError, mujoco.FatalError) as refusal:  # a mesh that a stand-in had hidden
-            if not draft.repair(str(refusal)):
-                raise broken_model("the finished robot", refusal) from None
+    plain, model = _written(draft, assets)
     if not assets:
         return plain, model
-    draft.spec.meshdir = draft.spec.texturedir = f"{source.request.name}_assets"
-    folder = f'meshdir="{draft.spec.meshdir}" texturedir="{draft.spec.texturedir}"'
+    folder = f'meshdir="{source.request.assets}" texturedir="{source.request.assets}"'
     return plain.replace("<compiler ", f"<compiler {folder} ", 1), model
+
+
+def _written(draft: Draft, assets: dict[str, bytes]) -> tuple[str, mujoco.MjModel]:
+    """The spec's text and what that compiles to: rounded numbers and real meshes may need a repair that the spec did not."""
+    for _ in range(MAX_REPAIRS):
+        draft.compile()
+        text = draft.spec.to_xml()
+        try:
+            return text, mujoco.MjSpec.from_string(text, assets=assets).compile()
+        except (ValueError, mujoco.FatalError) as refusal:
+            if not draft.repair(str(refusal)):
+                raise broken_model("the finished robot", refusal) from None
+    raise BrokenModel(f"the robot needs more than {MAX_REPAIRS} repairs before it compiles.")
 
 
 def _joint_row(model: mujoco.MjModel, i: int, home: np.ndarray, gains: dict[str, tuple[float, float]]) -> ImportedJoint:

@@ -5,6 +5,8 @@ import mujoco
 from paddock.robots.import_draft import ON_JOINT, Draft
 
 SCENE_SHAPES = (mujoco.mjtGeom.mjGEOM_PLANE, mujoco.mjtGeom.mjGEOM_HFIELD)
+PICTURE = (640, 480)
+"""Pixels that pictures may at least have."""
 RESERVED = ("floor", "sky", "sun")
 """What the scenes of tasks call their own parts."""
 
@@ -31,6 +33,8 @@ def take_out_scene(draft: Draft, model: mujoco.MjModel) -> None:
         draft.note("dropped", f"{len(spec.lights)} light{'s' * (len(spec.lights) > 1)}", "the scene of a task brings its own")
         for light in list(spec.lights):
             spec.delete(light)
+    picture = spec.visual.global_  # some files ask for the thumbnails of their own task
+    picture.offwidth, picture.offheight = max(picture.offwidth, PICTURE[0]), max(picture.offheight, PICTURE[1])
     _drop_unused_looks(draft)
     _free_reserved_names(draft)
 
@@ -104,7 +108,7 @@ def _drop_unused_looks(draft: Draft) -> None:
     spec = draft.spec
     worn = {item.material for group in (spec.geoms, spec.sites, spec.tendons, spec.skins, spec.flexes) for item in group}
     materials = [material for material in spec.materials if material.name not in worn]
-    painted = {name for material in spec.materials if material.name in worn for name in material.textures}
+    painted = {name for material in spec.materials if material.name in worn for name in material.textures if name}
     textures = [texture for texture in spec.textures if texture.name not in painted]
     for what, unused in (("material", materials), ("texture", textures)):
         for look in unused:

@@ -123,16 +123,18 @@ def add_camera(draft: Draft, model: mujoco.MjModel, data: mujoco.MjData, base: s
     if draft.spec.camera("track") is not None:
         return "track"
     box = bounds(model, data)
-    away = np.array([0.72, -0.62, 0.32]) * (1.6 * float(np.linalg.norm(box.size)) + 0.15)
+    away = np.array([0.72, -0.62, 0.32]) * (1.35 * float(np.linalg.norm(box.size)) + 0.15)
     right = np.array([0.62, 0.72, 0.0]) / np.hypot(0.62, 0.72)
-    above = np.cross(away / np.linalg.norm(away), right)
+    back = away / np.linalg.norm(away)
+    axes = np.stack([right, np.cross(back, right), back], axis=1)
     home, mode, pos, turn = draft.spec.worldbody, mujoco.mjtCamLight.mjCAMLIGHT_FIXED, box.middle + away, np.eye(3)
     if base is not None:  # such a camera keeps the offset from the centre of mass that it has in the model's own pose
         body, first = model.body(base).id, at(model, model.qpos0)
         home, mode, turn = draft.spec.body(base), mujoco.mjtCamLight.mjCAMLIGHT_TRACKCOM, first.xmat[body].reshape(3, 3)
         pos = turn.T @ (first.subtree_com[body] - first.xpos[body] + box.middle - data.subtree_com[body] + away)
-    camera = home.add_camera(name="track", mode=mode, pos=pos, fovy=40)
-    camera.alt.xyaxes = [*(turn.T @ right), *(turn.T @ above)]
+    quat = np.zeros(4)
+    mujoco.mju_mat2Quat(quat, (turn.T @ axes).ravel())
+    home.add_camera(name="track", mode=mode, pos=pos, quat=quat, fovy=40)
     draft.note("added", "camera 'track'", "pictures are taken from it")
     return "track"
 

@@ -73,7 +73,7 @@ def parse(content: bytes, where: str, *, with_text: bool = False) -> ET.Element:
     parser.EndElementHandler = builder.end
     parser.EntityDeclHandler = builder.entity
     if with_text:
-        parser.CharacterDataHandler = builder.text
+        parser.CharacterDataHandler = builder.words.append
     try:
         parser.Parse(content, True)
     except expat.ExpatError as error:
@@ -91,6 +91,7 @@ class _Builder:
         self.where = where
         self.root: ET.Element | None = None
         self.open: list[ET.Element] = []
+        self.words: list[str] = []
         self.count = 0
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
@@ -99,6 +100,7 @@ class _Builder:
             raise UnsafeFile(f"{self.where} nests more than {MAX_DEPTH} elements.")
         if self.count > MAX_ELEMENTS:
             raise UnsafeFile(f"{self.where} has more than {MAX_ELEMENTS:,} elements.")
+        self.words.clear()
         element = ET.Element(tag, attributes)
         if self.open:
             self.open[-1].append(element)
@@ -107,11 +109,10 @@ class _Builder:
         self.open.append(element)
 
     def end(self, tag: str) -> None:
-        self.open.pop()
-
-    def text(self, more: str) -> None:
-        if self.open and not len(self.open[-1]):
-            self.open[-1].text = (self.open[-1].text or "") + more
+        closed = self.open.pop()
+        if self.words and not len(closed):
+            closed.text = "".join(self.words)
+        self.words.clear()
 
     def entity(self, name: str, *_: object) -> None:
         raise UnsafeFile(f"{self.where} declares the entity '{name}', which no model needs.")

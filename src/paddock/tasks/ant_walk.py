@@ -107,7 +107,7 @@ ANT_WALK = Task(
     expert=Scuttle(),
     presets={
         "default": {
-            "steps": 8_000_000,
+            "steps": 5_000_000,
             "num_worlds": 512,
             "evaluate_every": 40,
             "ppo": {"target_kl": 0.02, "entropy_weight": 0.003, "log_std": -0.3},

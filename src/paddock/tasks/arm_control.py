@@ -14,10 +14,10 @@ from paddock.tasks.actions import servos
 from paddock.tasks.kinematics import Chain, damped, turn_between
 
 DAMPING = 0.03
-"""Of the inverse kinematics, in the Jacobian's units: a tool a metre away loses a thousandth of its step, a folded one more."""
-POSTURE = 0.05
-"""Part of the way home that joints go in a step, as far as it does not move the tool: keeps the elbow from wandering."""
-LEAD = 0.15
+"""Of the inverse kinematics, in the Jacobian's units, m and rad: joints that move the tool much less than this are left alone."""
+POSTURE = 0.02
+"""Part of the way home that joints go in a step, as far as that does not move the tool: keeps the elbow from wandering."""
+LEAD = 0.1
 """Most that a target may be ahead of its joint, rad or m: against an obstacle it stops winding up."""
 JOINTS_TO_HOLD = 6
 """With fewer, an arm cannot hold its tool's attitude and follow a point as well."""
@@ -46,7 +46,7 @@ class EndEffector:
             raise PaddockError(f"robot '{robot.name}' cannot steer its tool: no actuator moves {', '.join(unmoved)}.")
         if self.hold and len(joints) < JOINTS_TO_HOLD:
             raise PaddockError(
-                f"robot '{robot.name}' moves its tool with {len(joints)} joints, too few to hold its attitude as well. Use hold=False."
+                f"robot '{robot.name}' moves its tool with {len(joints)} joints, too few to hold its attitude too. Use hold=False."
             )
         if self.gripper and len(joints) == len(robot.joints):
             raise PaddockError(f"robot '{robot.name}' has no gripper: all of its actuators move the tool. Use gripper=False.")
@@ -72,16 +72,16 @@ class EndEffector:
         told = torch.cat([state.ctrl[:, own] for own in columns], dim=1)
         begun = (state.ctrl != 0).any(1)  # ctrl is zero until an episode's first command
         q = torch.where(begun[:, None], torch.clamp(told, now - LEAD, now + LEAD), now)
-        _, rotation, jacobian = home.chain.jacobian(q)
-        error = state.action[:, :3] * self.step
-        if self.hold:
-            error = torch.cat([error, turn_between(rotation, home.rotation.expand_as(rotation))], dim=1)
-        else:
-            jacobian = jacobian[:, :3]
-        step = (home.q - q) * POSTURE
-        for _ in range(2):  # the second time for what damping left over, or the pull home would creep into the tool
-            step = step + damped(jacobian, error - torch.bmm(jacobian, step[:, :, None])[:, :, 0], DAMPING)
-        return q + step
+        goal = home.chain.pose(q)[0] + state.action[:, :3] * self.step
+        q = q + (home.q - q) * POSTURE
+        for _ in range(2):  # the second time for what bends and damping have left over
+            pos, rotation, jacobian = home.chain.jacobian(q)
+            if self.hold:
+                error = torch.cat([goal - pos, turn_between(rotation, home.rotation.expand_as(rotation))], dim=1)
+                q = q + damped(jacobian, error, DAMPING)
+            else:
+                q = q + damped(jacobian[:, :3], goal - pos, DAMPING)
+        return q
 
     def _grip(self, state: State) -> Tensor:
         """ctrl with the gripper's columns right; (n, nu)."""

@@ -1,5 +1,9 @@
 """Push a cube over the bench to a goal."""
 
+import torch
+from torch import Tensor
+
+from paddock.contracts import State
 from paddock.robots import ARM
 from paddock.robots.arm import ARM_JOINTS
 from paddock.tasks import terms as t
@@ -8,10 +12,20 @@ from paddock.tasks.arm_scenes import bench_with_cube
 from paddock.tasks.task import Task
 
 STEP = 0.02
+BEHIND, LOW = 0.045, 0.025
+"""Where a push begins: from the cube's centre, and above the floor, m."""
 
 to_cube = t.Between("tool_pos", "cube_pos")
 cube_to_goal = t.ToGoal("cube_pos", "goal")
 there = t.Below(t.Distance(cube_to_goal), 0.05)
+
+
+def to_start(state: State) -> Tensor:
+    """From the tool to where a push begins: behind the cube as seen from the goal, near the floor; (n, 3)."""
+    way = cube_to_goal(state)
+    behind = state.sensor("cube_pos")[:, :2] - BEHIND * way / way.norm(dim=1, keepdim=True).clamp(min=BEHIND)
+    return torch.cat([behind, torch.full_like(behind[:, :1], LOW)], dim=1) - state.sensor("tool_pos")
+
 
 ARM_PUSH = Task(
     name="arm-push",
@@ -23,7 +37,7 @@ ARM_PUSH = Task(
     memory={
         "goal": t.GoalApart(sensor="cube_pos", low=(0.37, -0.25), high=(0.63, 0.25), apart=0.12),
         "way": t.Tracked(t.Distance(cube_to_goal)),
-        "reach": t.Tracked(t.Distance(to_cube)),
+        "reach": t.Tracked(t.Distance(to_start)),
         "held": t.Held(there),
     },
     observe={
@@ -37,11 +51,10 @@ ARM_PUSH = Task(
     privileged={"held": t.Remembered("held"), "touch": t.Sensor("touch", 0.1)},
     reward={
         "push": (20.0, t.Progress("way")),
-        "reach": (2.0, t.Progress("reach")),
+        "reach": (5.0, t.Progress("reach")),
         "there": (0.2, t.Sparse(there)),
         "arrived": (10.0, t.Sparse(t.HeldFor(timer="held", seconds=0.5))),
-        "effort": (-0.01, t.action_size),
-        "action_rate": (-0.005, t.action_rate),
+        "action_rate": (-0.002, t.action_rate),
     },
     done={"arrived": t.HeldFor(timer="held", seconds=0.5)},
     success=t.HeldFor(timer="held", seconds=0.5),
@@ -50,6 +63,6 @@ ARM_PUSH = Task(
     measure={"distance": t.Distance(cube_to_goal)},
     expert=PushCube(step=STEP),
     presets={
-        "default": {"steps": 4_000_000, "num_worlds": 512, "ppo": {"target_kl": 0.02, "entropy_weight": 0.003}},
+        "default": {"steps": 4_000_000, "num_worlds": 256, "ppo": {"target_kl": 0.02, "entropy_weight": 0.003}},
     },
 )

@@ -92,5 +92,5 @@ CREATURE_GOAL = Task(
     success=arrived,
     reset=t.Uniform(joints={"x": (-REACH, REACH), "y": (-REACH, REACH)}),
     expert=RunAndJump(),
-    presets={"default": {"steps": 1_000_000, "num_worlds": 256}},
+    presets={"default": {"steps": 2_000_000, "num_worlds": 256}},
 )

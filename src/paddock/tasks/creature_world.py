@@ -36,20 +36,26 @@ def walled_garden(robot: Robot) -> mujoco.MjSpec:
     spec.add_material(name="hedge", rgba=[0.38, 0.58, 0.40, 1.0], specular=0.1, shininess=0.1)
     spec.add_material(name="fence", rgba=[0.96, 0.96, 0.94, 1.0], specular=0.3, shininess=0.3)
     for name, x, y in (("east", 1, 0), ("north", 0, 1), ("west", -1, 0), ("south", 0, -1)):
-        turn = math.atan2(y, x) / 2
-        _wall(spec.worldbody.add_frame(pos=[HALF * x, HALF * y, 0], quat=[math.cos(turn), 0, 0, math.sin(turn)]), name)
+        _wall(spec.worldbody, name, x, y)
     return spec
 
 
-def _wall(place: mujoco.MjsFrame, name: str) -> None:
-    """A wall along y whose face is at x = 0: the box that is felt (group 3), a hedge and a fence that are seen (group 2)."""
+def _wall(world: mujoco.MjsBody, name: str, x: int, y: int) -> None:
+    """The wall in the direction x, y: the box that is felt (group 3), a hedge and a fence that are seen (group 2)."""
     box, capsule = mujoco.mjtGeom.mjGEOM_BOX, mujoco.mjtGeom.mjGEOM_CAPSULE
-    place.add_geom(name=f"wall/{name}", type=box, pos=[0.1, 0, WALL / 2], size=[0.1, HALF + 0.2, WALL / 2], group=3)
-    place.add_geom(**SEEN, type=box, pos=[0.1, 0, 0.17], size=[0.1, HALF + 0.2, 0.17], material="hedge")
-    for y in (-HALF - 0.1, -HALF / 2, 0.0, HALF / 2):
-        place.add_geom(**SEEN, type=capsule, fromto=[0.1, y, 0, 0.1, y, WALL], size=[0.035, 0, 0], material="fence")
+
+    def at(along: float, z: float) -> list[float]:
+        return [(HALF + 0.1) * x - along * y, (HALF + 0.1) * y + along * x, z]
+
+    def size(z: float) -> list[float]:
+        return [0.1 if x else HALF + 0.2, 0.1 if y else HALF + 0.2, z]
+
+    world.add_geom(name=f"wall/{name}", type=box, pos=at(0, WALL / 2), size=size(WALL / 2), group=3)
+    world.add_geom(**SEEN, type=box, pos=at(0, 0.17), size=size(0.17), material="hedge")
+    for post in (-HALF - 0.1, -HALF / 2, 0.0, HALF / 2):
+        world.add_geom(**SEEN, type=capsule, fromto=at(post, 0.0) + at(post, WALL), size=[0.035, 0, 0], material="fence")
     for z in (WALL / 2, WALL):
-        place.add_geom(**SEEN, type=capsule, fromto=[0.1, -HALF, z, 0.1, HALF, z], size=[0.02, 0, 0], material="fence")
+        world.add_geom(**SEEN, type=capsule, fromto=at(-HALF, z) + at(HALF, z), size=[0.02, 0, 0], material="fence")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -58,17 +58,20 @@ class Balance:
     """And per tilt rate, N m s / rad."""
 
     def __call__(self, state: State) -> Tensor:
-        by_joint, none = self.torques(state), torch.zeros_like(state.time)
+        return self.pressing(state, *self.pressure(state))
+
+    def pressing(self, state: State, ahead: Tensor, left: Tensor) -> Tensor:
+        """The action with which the feet press where they are told to; see `pressure`."""
+        by_joint, none = self.torques(state, ahead, left), torch.zeros_like(state.time)
         torque = torch.stack([by_joint.get(joint, none) for joint in JOINTS], dim=1)
         stiffness, damping = state.constant(STIFFNESS), state.constant(DAMPING)
         # told its own position and speed, a loose joint's servo adds nothing of its own
         offset = state.sensor("joint_pos") - state.layout.home_joint + damping * state.sensor("joint_vel") / stiffness
         return ((torque / stiffness + state.constant(LOOSE) * offset) / self.scale).clamp(-1, 1)
 
-    def torques(self, state: State) -> dict[str, Tensor]:
+    def torques(self, state: State, ahead: Tensor, left: Tensor) -> dict[str, Tensor]:
         """What the joints of the legs exert beside their servos; (n,) each, N m."""
-        ahead, left = self.pressure(state)
-        hip, knee = leg_pitch(state)
+        _, knee = leg_pitch(state)
         share = (0.5 + left / STANCE).clamp(0, 1)  # of the weight on the left leg
         load = WEIGHT * torch.stack([share, 1 - share], dim=1)
         level = -self.level * state.sensor("up")[:, 0] + self.level_rate * state.sensor("gyro")[:, 1]
@@ -97,9 +100,9 @@ class Balance:
         return ahead.clamp(self.heel, self.toe), left.clamp(-self.side, self.side)
 
 
-def both_legs(state: State, joint: str) -> Tensor:
-    """A joint's angle in both legs, left first; (n, 2)."""
-    return torch.cat([state.sensor(f"joint_pos/{side}_{joint}") for side in SIDES], dim=1)
+def both_legs(state: State, joint: str, sensor: str = "joint_pos") -> Tensor:
+    """What a joint's sensor reads in both legs, left first; (n, 2)."""
+    return torch.cat([state.sensor(f"{sensor}/{side}_{joint}") for side in SIDES], dim=1)
 
 
 def leg_pitch(state: State) -> tuple[Tensor, Tensor]:

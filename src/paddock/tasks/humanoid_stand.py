@@ -32,5 +32,5 @@ HUMANOID_STAND = Task(
     # 8 to 16 N s: enough to tip a body that only holds its pose, and within what feet that stay in place can answer
     randomize={"push": t.Push(body="torso", newtons=(40.0, 80.0), every_s=2.0, duration_s=0.2)},
     expert=Balance(scale=ACTION_SCALE),
-    presets={"default": {"steps": 4_000_000, "num_worlds": 256, "ppo": {"target_kl": 0.02, "log_std": -1.0}}},
+    presets={"default": {"steps": 1_500_000, "num_worlds": 256, "ppo": {"target_kl": 0.02, "log_std": -1.0}}},
 )

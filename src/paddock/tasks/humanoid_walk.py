@@ -7,11 +7,17 @@ from torch import Tensor
 from paddock.contracts import State
 from paddock.robots.humanoid import HUMANOID, JOINTS, SIDES, joint_kind
 from paddock.tasks import terms as t
+from paddock.tasks.humanoid_gait import Stride
 from paddock.tasks.striding import Clock, ClockHands, InStep, OffStride
 from paddock.tasks.task import Task
 
+ACTION_SCALE = 0.5
+PERIOD = 0.64
+"""Of a stride, two steps, s."""
 STEPPING = tuple(JOINTS.index(f"{side}_{joint}") for side in SIDES for joint in ("hip_pitch", "knee", "ankle_pitch"))
-STEADY = tuple(i for i, joint in enumerate(JOINTS) if joint_kind(joint) not in ("hip_pitch", "knee", "ankle_pitch", "shoulder_pitch"))
+"""Joints that make a step."""
+STEADY = tuple(i for i, joint in enumerate(JOINTS) if i not in STEPPING and joint_kind(joint) != "shoulder_pitch")
+"""Joints that a straight walk leaves at home. The arms may swing."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +39,9 @@ HUMANOID_WALK = Task(
     robot=HUMANOID,
     control_dt=0.02,
     episode_s=20.0,
-    act=t.JointPosition(scale=0.5),
+    act=t.JointPosition(scale=ACTION_SCALE),
     command={"velocity": t.UniformCommand(low=(0.0, -0.1, -0.3), high=(1.0, 0.1, 0.3), every_s=5.0)},
-    memory={"clock": Clock(period=0.8), "error": t.Total(t.velocity_error)},
+    memory={"clock": Clock(period=PERIOD), "error": t.Total(t.velocity_error)},
     observe={"command": t.Command("velocity"), "clock": ClockHands(), **t.proprioception(HUMANOID)},
     privileged={"base_vel": t.base_vel, "height": t.height, "contact": t.FootContact()},
     reward={
@@ -56,9 +62,10 @@ HUMANOID_WALK = Task(
     reset=t.NearHome(joint=0.05),
     randomize={"friction": t.Friction(0.7, 1.2)},
     measure={"tracking_error": t.velocity_error},
+    expert=Stride(period=PERIOD, scale=ACTION_SCALE),
     presets={
         "default": {
-            "steps": 20_000_000,
+            "steps": 4_000_000,
             "num_worlds": 512,
             "evaluate_every": 40,
             "ppo": {"target_kl": 0.02, "entropy_weight": 0.002, "log_std": -1.0, "hidden": (256, 128)},
