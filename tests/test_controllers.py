@@ -35,7 +35,8 @@ REQUIRED = {
     "quadruped-stand": [*LEGGED, "touch"],
     "quadruped-balance": [*LEGGED, "base_pos", "base_quat", "touch"],
     "quadruped-walk": LEGGED,
-    "gym-ant": ["qpos", "qvel"],
+    **{f"gym-{name}": ["qpos", "qvel"] for name in ("half-cheetah", "ant", "hopper", "walker2d")},
+    "gym-humanoid": ["qpos", "qvel", "fields/cinert", "fields/cvel", "fields/qfrc_actuator"],
     "slewed": ["joint_pos/hinge", "joint_vel"],
 }
 CARRIED = {"quadruped-stand": ["action"], "quadruped-balance": ["memory/goal"], "quadruped-walk": ["action"]} | {
@@ -159,7 +160,7 @@ def test_it_drives_one_robot_as_the_policy_would(name: str, exported: Callable[[
     assert 0.0 < manifest.agreement.worst <= 1e-5
     assert [reading.name for reading in manifest.required] == REQUIRED[name]
     assert [i.name.removeprefix("carried/") for i in manifest.inputs if i.source == "carried"] == CARRIED.get(name, [])
-    assert manifest.unmeasurable == (("qpos", "qvel") if name == "gym-ant" else ())
+    assert manifest.unmeasurable == (tuple(REQUIRED[name]) if name.startswith("gym-") else ())
 
     env, controller = paddock.make(made.env.task, seed=77), Controller.open(made.folder)
     obs, ctrls = env.reset().obs, []

@@ -23,22 +23,34 @@ def blocks(page: str) -> list[tuple[str, str, str]]:
     return BLOCK.findall((ROOT / page).read_text())
 
 
-def test_your_first_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.chdir(tmp_path)
+def followed(page: str, folder: Path, said: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """Do in a folder what a page says, in its order; every command speaks of `said`. Returns what its Python prints."""
     script = []
-    for language, file, text in blocks("docs/your_first_task.md"):
+    for language, file, text in blocks(page):
         if file:
-            (tmp_path / file).write_text(text)
+            (folder / file).write_text(text)
         elif language == "console":
             for line in text.splitlines():
                 assert main(shlex.split(line)[1:]) == 0
-                assert "park" in capsys.readouterr().out
+                assert said in capsys.readouterr().out
         elif language == "python":
             script.append(text)
-    (tmp_path / "page.py").write_text("\n".join(script))
-    done = subprocess.run([sys.executable, "-W", "error::UserWarning", "page.py"], capture_output=True, text=True, cwd=tmp_path)
+    (folder / "page.py").write_text("\n".join(script))
+    done = subprocess.run([sys.executable, "-W", "error::UserWarning", "page.py"], capture_output=True, text=True, cwd=folder)
     assert done.returncode == 0, done.stderr
-    assert "['act', 'begin', 'done', 'observe', 'reset', 'reward', 'update']" in done.stdout
+    return done.stdout
+
+
+def test_your_first_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    printed = followed("docs/your_first_task.md", tmp_path, "park", capsys)
+    assert "['act', 'begin', 'done', 'observe', 'reset', 'reward', 'update']" in printed
+
+
+def test_your_robot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    printed = followed("docs/your_robot.md", tmp_path, "crane", capsys)
+    assert printed.startswith("('yaw', 'shoulder', 'elbow') tool\ntorch.Size([16, ")
 
 
 def test_readme(tmp_path: Path) -> None:

@@ -69,7 +69,8 @@ def test_ids_carry_the_versions_of_the_tasks():
     register()
     ours = {known for known in gymnasium.registry if known.startswith("paddock/")}
     assert "paddock/QuadrupedWalk-v0" in ours
-    assert ours == {f"paddock/{name.title().replace('-', '')}-v{find_task(name).version}" for name in TASK_NAMES}
+    titles = {name: "".join(word.capitalize() for word in name.split("-")) for name in TASK_NAMES}
+    assert ours == {f"paddock/{titles[name]}-v{find_task(name).version}" for name in TASK_NAMES}
 
 
 @pytest.mark.parametrize("imports", ["import paddock, gymnasium", "import gymnasium, paddock"])

@@ -18,7 +18,7 @@ from paddock.robots.import_checks import check, penetrations
 from paddock.robots.import_draft import MAX_REPAIRS, ON_JOINT, Draft, at, size_of
 from paddock.robots.import_home import guessed_pose, home_keyframe, standing
 from paddock.robots.import_scene import take_out_scene
-from paddock.robots.import_senses import SITE_GROUP, add_camera, add_feet, add_imu, add_joint_sensors
+from paddock.robots.import_senses import SITE_GROUP, add_camera, add_feet, add_imu, add_joint_sensors, add_tool_sensors
 from paddock.robots.mjcf_reading import read_mjcf
 from paddock.robots.model_files import ModelFiles
 from paddock.robots.model_scan import parse
@@ -149,10 +149,10 @@ def _draft(source: Source) -> Draft:
 
 def _name_everything(draft: Draft) -> None:
     """Give bodies and joints without a name one: everything after this refers to them by name."""
-    for kind, items in (("body", draft.spec.bodies), ("joint", draft.spec.joints)):
+    for kind, items in (("body", draft.spec.bodies), ("joint", draft.spec.joints), ("tendon", draft.spec.tendons)):
         taken = {item.name for item in items}
         for index, item in enumerate(items):
-            if not item.name and item.name != "world":
+            if not item.name:
                 name = f"{kind}_{index}"
                 while name in taken:
                     name += "_"
@@ -212,6 +212,7 @@ def _complete(draft: Draft, base: str | None) -> tuple[RobotNames, np.ndarray]:
         feet = add_feet(draft, model, data, legs) if len(legs) >= MIN_LEGS else ()
     elif anatomy.is_arm(model, found):
         tool = _add_tool(draft, model, data, found)
+        add_tool_sensors(draft, tool)
     camera = add_camera(draft, model, data, base)
     names = RobotNames(name=draft.spec.modelname, joints=(), base=base, feet=feet, tool=tool, own_servos=False, camera=camera)
     return names, home
@@ -254,8 +255,9 @@ def _add_tool(draft: Draft, model: mujoco.MjModel, data: mujoco.MjData, found: l
 
 def _settle_options(draft: Draft, model: mujoco.MjModel) -> None:
     """What every backend can do, at a timestep that divides a control step."""
-    option = draft.spec.option
-    if draft.spec.compiler.settotalmass > 0:
+    spec, option = draft.spec, draft.spec.option
+    spec.memory = spec.nstack = spec.njmax = spec.nconmax = -1  # sims size these by use
+    if spec.compiler.settotalmass > 0:
         _scale_masses(draft, model)
     if option.integrator == mujoco.mjtIntegrator.mjINT_RK4:
         option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST

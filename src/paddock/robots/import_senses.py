@@ -7,7 +7,7 @@ import numpy as np
 
 from paddock.robots.anatomy import Limb, bounds, foot_geoms
 from paddock.robots.import_draft import ON_JOINT, Draft, at
-from paddock.robots.import_motors import SINGLE
+from paddock.robots.import_motors import SINGLE, driven_joints
 
 SITE_GROUP = 4
 """Shown in no picture."""
@@ -18,6 +18,7 @@ SENSED = {
     "joint_vel": mujoco.mjtSensor.mjSENS_JOINTVEL,
     "joint_torque": mujoco.mjtSensor.mjSENS_JOINTACTFRC,
 }
+PULLED = {"tendon_pos": mujoco.mjtSensor.mjSENS_TENDONPOS, "tendon_vel": mujoco.mjtSensor.mjSENS_TENDONVEL}
 IMU: dict[str, Callable[[mujoco.MjSpec, str], dict[str, object]]] = {
     "gyro": lambda spec, site: _on_site(mujoco.mjtSensor.mjSENS_GYRO, site),
     "accelerometer": lambda spec, site: _on_site(mujoco.mjtSensor.mjSENS_ACCELEROMETER, site),
@@ -39,12 +40,23 @@ def _on_site(kind: mujoco.mjtSensor, site: str) -> dict[str, object]:
 
 
 def add_joint_sensors(draft: Draft, model: mujoco.MjModel) -> None:
-    """Position, velocity and torque of every driven joint, in the order of the actuators."""
-    driven = [model.actuator(i).name for i in range(model.nu) if _drives_single(model, i)]
+    """Position, velocity and torque of every driven joint, and length and speed of every driven tendon, in the actuators' order."""
+    joints = [model.actuator(i).name for i in range(model.nu) if _drives_single(model, i)]
+    joints = joints or sorted(model.joint(j).name for j in driven_joints(model))  # a hand may be moved by tendons alone
     for group, kind in SENSED.items():
-        for joint in driven:
+        for joint in joints:
             _add(draft, f"{group}/{joint}", {"type": kind, "objtype": mujoco.mjtObj.mjOBJ_JOINT, "objname": joint})
-    draft.note("added", f"joint_pos, joint_vel and joint_torque of {len(driven)} joints", "what tasks read, in the order of the actuators")
+    if joints:
+        listed = ", ".join(SENSED)
+        draft.note("added", f"{listed} of {len(joints)} joint{'s' * (len(joints) > 1)}", "what tasks read, in the order of the actuators")
+    pulled = [i for i in range(model.nu) if model.actuator_trntype[i] == int(mujoco.mjtTrn.mjTRN_TENDON)]
+    for group, kind in PULLED.items():
+        for i in pulled:
+            tendon = model.tendon(int(model.actuator_trnid[i, 0])).name
+            wanted = {"type": kind, "objtype": mujoco.mjtObj.mjOBJ_TENDON, "objname": tendon}
+            _add(draft, f"{group}/{model.actuator(i).name}", wanted)
+    if pulled:
+        draft.note("added", f"{' and '.join(PULLED)} of {len(pulled)} tendon{'s' * (len(pulled) > 1)}", "what their actuators pull")
 
 
 def _drives_single(model: mujoco.MjModel, i: int) -> bool:
@@ -61,6 +73,12 @@ def add_imu(draft: Draft, base: str) -> None:
     for name, wanted in IMU.items():
         _add(draft, name, wanted(draft.spec, site.name))
     draft.note("added", f"{', '.join(IMU)} in body '{base}'", "what tasks read of a robot that floats")
+
+
+def add_tool_sensors(draft: Draft, site: str) -> None:
+    """Where the tool is."""
+    _add(draft, "tool_pos", _on_site(mujoco.mjtSensor.mjSENS_FRAMEPOS, site))
+    _add(draft, "tool_quat", _on_site(mujoco.mjtSensor.mjSENS_FRAMEQUAT, site))
 
 
 def add_feet(draft: Draft, model: mujoco.MjModel, data: mujoco.MjData, found: list[Limb]) -> tuple[str, ...]:

@@ -100,5 +100,5 @@ CARTPOLE_PAIR = Task(
         vel=0.1,
     ),
     expert=both(BalanceAt()),
-    presets={"default": {"steps": 600_000, "num_worlds": 256}},
+    presets={"default": {"steps": 1_200_000, "num_worlds": 256, "ppo": {"target_kl": 0.02}}},
 )

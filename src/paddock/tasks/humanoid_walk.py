@@ -65,7 +65,7 @@ HUMANOID_WALK = Task(
     expert=Stride(period=PERIOD, scale=ACTION_SCALE),
     presets={
         "default": {
-            "steps": 4_000_000,
+            "steps": 3_000_000,
             "num_worlds": 512,
             "evaluate_every": 40,
             "ppo": {"target_kl": 0.02, "entropy_weight": 0.002, "log_std": -1.0, "hidden": (256, 128)},
