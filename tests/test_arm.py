@@ -31,7 +31,15 @@ def tool(env: paddock.Environment) -> torch.Tensor:
 
 def test_the_tool_is_where_the_published_table_says() -> None:
     """Modified Denavit-Hartenberg rows (a, alpha, d), then the flange, the hand's -45 degrees and its length."""
-    rows = [(0, 0, 0.333), (0, -90, 0), (0, 90, 0.316), (0.0825, 90, 0), (-0.0825, -90, 0.384), (0, 90, 0), (0.088, 90, 0)]
+    rows: list[tuple[float, float, float]] = [
+        (0, 0, 0.333),
+        (0, -90, 0),
+        (0, 90, 0.316),
+        (0.0825, 90, 0),
+        (-0.0825, -90, 0.384),
+        (0, 90, 0),
+        (0.088, 90, 0),
+    ]
     model = ARM.spec().compile()
     data = mujoco.MjData(model)
 

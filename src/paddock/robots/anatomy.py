@@ -12,6 +12,8 @@ LEG_REACH = 0.15
 """A leg's end is this near to the robot's lowest point, as a share of its height."""
 ARM_JOINTS = 3
 MOST_ARMS = 2
+HAND_FINGERS = 3
+"""Limbs that part before the third joint make a hand, not an arm."""
 TOOL_NAMES = re.compile(r"tool|tcp|grasp|pinch|attachment|grip|end_?effector|\bee|_ee|ee_|eef", re.IGNORECASE)
 SCENE_SHAPES = (int(mujoco.mjtGeom.mjGEOM_PLANE), int(mujoco.mjtGeom.mjGEOM_HFIELD))
 SAME_LEVEL = 0.02
@@ -89,7 +91,8 @@ def is_arm(model: mujoco.MjModel, found: list[Limb]) -> bool:
     first = int(model.jnt_bodyid[longest.joints[0]])
     loose = any(model.body_jntnum[body] for body in ancestors(model, first))
     arms = {limb.joints[0] for limb in found if len(limb.joints) >= ARM_JOINTS}
-    return not loose and len(arms) <= MOST_ARMS
+    fingers = [limb for limb in found if limb.joints[0] == longest.joints[0] and _shared(limb, longest) < ARM_JOINTS]
+    return not loose and len(arms) <= MOST_ARMS and len(fingers) < HAND_FINGERS
 
 
 @dataclass(frozen=True, kw_only=True)

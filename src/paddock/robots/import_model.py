@@ -130,6 +130,8 @@ def _draft(source: Source) -> Draft:
         spec.modelname = source.request.name
     except (ValueError, mujoco.FatalError) as refusal:
         raise broken_model(source.files.file.name, refusal) from None
+    if spec.option.timestep <= 0:
+        raise BrokenModel(f"{source.files.file.name} has a timestep of {spec.option.timestep:g} s; time has to go on.")
     for name, content in stand_ins(spec).items():
         spec.assets[name] = content
     if source.urdf is None:

@@ -137,6 +137,8 @@ def add_ranges(draft: Draft, model: mujoco.MjModel) -> None:
 
 
 def _known_range(model: mujoco.MjModel, i: int) -> tuple[float, float] | None:
+    if model.actuator_dyntype[i] == int(mujoco.mjtDyn.mjDYN_MUSCLE):
+        return 0.0, 1.0
     if model.actuator_trntype[i] not in ON_JOINT:
         return None
     j = int(model.actuator_trnid[i, 0])

@@ -63,6 +63,6 @@ ARM_PUSH = Task(
     measure={"distance": t.Distance(cube_to_goal)},
     expert=PushCube(step=STEP),
     presets={
-        "default": {"steps": 4_000_000, "num_worlds": 256, "ppo": {"target_kl": 0.02, "entropy_weight": 0.003}},
+        "default": {"steps": 3_000_000, "num_worlds": 256, "ppo": {"target_kl": 0.02, "entropy_weight": 0.003}},
     },
 )

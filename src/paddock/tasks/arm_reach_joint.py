@@ -18,6 +18,6 @@ ARM_REACH_JOINT = replace(
     reward={**ARM_REACH.reward, "action_rate": (-0.2, t.action_rate)},
     expert=ReachByJoints(robot=ARM, scale=SCALE),
     presets={
-        "default": {"steps": 2_000_000, "num_worlds": 256, "ppo": {"target_kl": 0.02, "entropy_weight": 0.003}},
+        "default": {"steps": 3_000_000, "num_worlds": 256, "ppo": {"target_kl": 0.02, "log_std": -1.5}},
     },
 )
