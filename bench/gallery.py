@@ -30,7 +30,11 @@ def portrait(robot: Robot) -> np.ndarray:
 def described(robot: Robot) -> str:
     model = robot.spec().compile()
     mass = model.body_subtreemass[0]
-    return f"{robot.name}: {model.nu} actuators, {mass:.0f} kg" if mass >= 1 else f"{robot.name}: {model.nu} actuators, {1000 * mass:.0f} g"
+    return (
+        f"{robot.name}: {model.nu} actuators, {mass:.0f} kg"
+        if mass >= 1
+        else f"{robot.name}: {model.nu} actuators, {1000 * mass:.0f} g"
+    )
 
 
 def robots() -> None:

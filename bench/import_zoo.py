@@ -141,14 +141,22 @@ def check(task: Task) -> Checked:
     for _ in range(STEPS):
         action = env.sample()
         step, other = env.step(action), twin.step(action)
-        repeatable &= torch.equal(env.state.qpos, twin.state.qpos) and torch.equal(step.final_obs["policy"], other.final_obs["policy"])
-        finite &= bool(step.final_obs["policy"].isfinite().all() and step.reward.isfinite().all() and env.state.qpos.isfinite().all())
+        repeatable &= torch.equal(env.state.qpos, twin.state.qpos) and torch.equal(
+            step.final_obs["policy"], other.final_obs["policy"]
+        )
+        finite &= bool(
+            step.final_obs["policy"].isfinite().all() and step.reward.isfinite().all() and env.state.qpos.isfinite().all()
+        )
         failed += int(step.failed.sum())
         seen.append(env.state.sensordata.clone())
     spread = torch.cat(seen).std(dim=0)
     sensors = env.state.layout.sensors
-    ours = [name for name in sensors if name.split("/")[0] in ("joint_pos", "joint_vel", "gyro", "up", "base_pos", "touch", "tool_pos")]
-    stuck = tuple(name for name in ours if "/" in name or name not in ("joint_pos", "joint_vel", "touch") if not spread[sensors[name]].any())
+    ours = [
+        name for name in sensors if name.split("/")[0] in ("joint_pos", "joint_vel", "gyro", "up", "base_pos", "touch", "tool_pos")
+    ]
+    stuck = tuple(
+        name for name in ours if "/" in name or name not in ("joint_pos", "joint_vel", "touch") if not spread[sensors[name]].any()
+    )
     graph = export_graph(env, "observe")
     assert graph is not None
     return Checked(
@@ -228,7 +236,9 @@ def main(
             _show(results[-1])
     print(f"\n{sum(result.passed for result in results)} of {len(results)} pass")
     if write:
-        RESULT.write_text(json.dumps({"steps": STEPS, "worlds": WORLDS, "robots": [asdict(result) for result in results]}, indent=1) + "\n")
+        RESULT.write_text(
+            json.dumps({"steps": STEPS, "worlds": WORLDS, "robots": [asdict(result) for result in results]}, indent=1) + "\n"
+        )
 
 
 def _show(result: Result) -> None:
@@ -237,7 +247,11 @@ def _show(result: Result) -> None:
     size = f"{result.bodies} bodies, {result.dof} dof, {result.actuators} actuators, {result.warnings} warnings"
     bad = [f"{name}: {checked}" for name, checked in result.checks.items() if not checked.passed]
     table.add_row(
-        f"{result.name:<13}", "passed" if result.passed else "FAILED", f"{result.format} {result.kind}", size, result.problem or "; ".join(bad)
+        f"{result.name:<13}",
+        "passed" if result.passed else "FAILED",
+        f"{result.format} {result.kind}",
+        size,
+        result.problem or "; ".join(bad),
     )
     screen().print(table)
 

@@ -8,6 +8,7 @@ look outside its folder. A canary lies outside: a file that reaches for it has t
 """
 
 import json
+import math
 import random
 import struct
 import tempfile
@@ -53,30 +54,38 @@ ARM = """<mujoco model="arm">
   <tendon><spatial name="t" springlength="0.2"><site site="s1"/><site site="s2"/></spatial></tendon>
   <equality><joint joint1="c" joint2="b" polycoef="0 0.5 0 0 0"/></equality>
   <contact><exclude body1="upper" body2="hand"/></contact>
-  <actuator><motor name="a" joint="a" ctrlrange="-5 5"/><position name="bb" joint="b" kp="20"/><muscle name="m" tendon="t"/></actuator>
+  <actuator>
+    <motor name="a" joint="a" ctrlrange="-5 5"/><position name="bb" joint="b" kp="20"/><muscle name="m" tendon="t"/>
+  </actuator>
   <sensor><jointpos name="p" joint="a"/></sensor>
   <keyframe><key name="home" qpos="0.1 0.2 0.1"/></keyframe>
 </mujoco>
 """
-LEGS = """<robot name="legs">
+LEGS = (
+    """<robot name="legs">
   <material name="grey"><color rgba="0.5 0.5 0.5 1"/></material>
   <link name="base"><inertial><mass value="4"/><inertia ixx="0.02" iyy="0.03" izz="0.03" ixy="0" ixz="0" iyz="0"/></inertial>
     <collision><geometry><box size="0.3 0.2 0.1"/></geometry></collision></link>
-""" + "".join(
-    f"""  <link name="{leg}_thigh"><inertial><mass value="0.5"/><inertia ixx="1e-3" iyy="1e-3" izz="1e-3" ixy="0" ixz="0" iyz="0"/></inertial>
+"""
+    + "".join(
+        f"""  <link name="{leg}_thigh">
+    <inertial><mass value="0.5"/><inertia ixx="1e-3" iyy="1e-3" izz="1e-3" ixy="0" ixz="0" iyz="0"/></inertial>
     <collision><origin xyz="0 0 -0.1"/><geometry><cylinder radius="0.02" length="0.2"/></geometry></collision></link>
-  <link name="{leg}_shank"><inertial><mass value="0.2"/><inertia ixx="1e-3" iyy="1e-3" izz="1e-3" ixy="0" ixz="0" iyz="0"/></inertial>
+  <link name="{leg}_shank">
+    <inertial><mass value="0.2"/><inertia ixx="1e-3" iyy="1e-3" izz="1e-3" ixy="0" ixz="0" iyz="0"/></inertial>
     <visual><geometry><mesh filename="meshes/tip.stl" scale="1 1 1"/></geometry><material name="grey"/></visual>
     <collision><origin xyz="0 0 -0.2"/><geometry><sphere radius="0.03"/></geometry></collision></link>
   <joint name="{leg}_hip" type="revolute"><origin xyz="0 {y} 0"/><parent link="base"/><child link="{leg}_thigh"/><axis xyz="0 1 0"/>
     <limit lower="-1" upper="1" effort="20" velocity="10"/><dynamics damping="0.1"/></joint>
-  <joint name="{leg}_knee" type="revolute"><origin xyz="0 0 -0.2"/><parent link="{leg}_thigh"/><child link="{leg}_shank"/><axis xyz="0 1 0"/>
-    <limit lower="-2" upper="-0.5" effort="20" velocity="10"/></joint>
+  <joint name="{leg}_knee" type="revolute"><origin xyz="0 0 -0.2"/><parent link="{leg}_thigh"/><child link="{leg}_shank"/>
+    <axis xyz="0 1 0"/><limit lower="-2" upper="-0.5" effort="20" velocity="10"/></joint>
 """
-    for leg, y in (("left", 0.1), ("right", -0.1))
-) + """  <transmission name="t"/><gazebo/>
+        for leg, y in (("left", 0.1), ("right", -0.1))
+    )
+    + """  <transmission name="t"/><gazebo/>
 </robot>
 """
+)
 ODD_NUMBERS = (
     "nan", "inf", "-inf", "1e999", "-1", "0", "1e300", "2147483648", "-2147483649", "1e-320", "0x1p2000", "NaN(1)", "1e9", "", "x",
 )  # fmt: skip
@@ -84,13 +93,19 @@ MILD_NUMBERS = ("0", "-1", "1e-9", "1e-3", "0.5", "3", "42", "-7", "999", "1e5",
 """What the scan lets through, so that the engine has to cope."""
 BOMBS = (
     '<replicate count="1000000"><geom size="0.1"/></replicate>',
-    '<replicate count="1000"><replicate count="1000"><replicate count="1000"><geom size="0.1"/></replicate></replicate></replicate>',
+    '<replicate count="1000">' * 3 + '<geom size="0.1"/>' + "</replicate>" * 3,
     '<composite type="grid" count="3000 3000 1" spacing="1"><geom size="0.1"/></composite>',
     '<flexcomp name="f" type="grid" count="500 500 500" spacing=".1 .1 .1" dim="3"/>',
     '<body><attach model="x" body="y"/></body>',
 )
+LURES = (
+    "../canary.stl", "{canary}", "/etc/passwd", "file://{canary}", "meshes/../../canary.stl", "package://..//canary.stl",
+    "..\\canary.stl", "package://tmp/canary.stl", "link.stl", "//{canary}", "~/.ssh/id_rsa", "tip.stl\\0", "http://x/y.stl",
+)  # fmt: skip
 SIZES = ('memory="900G"', 'nuserdata="2000000000"', 'nuser_geom="2000000000"', 'njmax="2000000000"', 'nkey="2000000000"')
-ENTITY = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;"><!ENTITY c SYSTEM "file:///etc/passwd">]>'
+ENTITY = (
+    '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;"><!ENTITY c SYSTEM "file:///etc/passwd">]>'
+)
 
 Mutation = Callable[[str, random.Random], str]
 
@@ -138,9 +153,7 @@ def several_numbers(text: str, rng: random.Random) -> str:
 
 def path(text: str, rng: random.Random) -> str:
     """A reference that leads to the canary, or elsewhere."""
-    lures = ("../canary.stl", "{canary}", "/etc/passwd", "file://{canary}", "meshes/../../canary.stl", "package://..//canary.stl",
-             "..\\canary.stl", "package://tmp/canary.stl", "link.stl", "//{canary}", "~/.ssh/id_rsa", "tip.stl\\0", "http://x/y.stl")  # fmt: skip
-    lure = rng.choice(lures)
+    lure = rng.choice(LURES)
     kind = rng.randrange(4)
     if kind == 0:
         return text.replace('meshdir="meshes"', f'meshdir="{rng.choice(("..", "/", "{folder}/..", "meshes/../.."))}"').replace(
@@ -201,7 +214,8 @@ def rename(text: str, rng: random.Random) -> str:
 
 
 MUTATIONS: tuple[Mutation, ...] = (
-    flip, truncate, number, mild_numbers, mild_numbers, digits, several_numbers, path, path, bomb, size, entity, nest, plugin, shuffle, rename,
+    flip, truncate, number, mild_numbers, mild_numbers, digits, several_numbers, path, path, bomb, size, entity, nest, plugin,
+    shuffle, rename,
 )  # fmt: skip
 
 
@@ -290,7 +304,7 @@ def asks_for_trouble(case: Case) -> bool:
     return "<!ENTITY" in case.text or ("<plugin" in case.text and case.suffix == ".xml")
 
 
-def run(count: int, seed: int, jails: int) -> Tally:
+def run(count: int, seed: int, jails: int, *, wall_s: float = WALL_S) -> Tally:
     """Ask for `count` files, several at a time."""
     began = time.perf_counter()
     outcomes: Counter[str] = Counter()
@@ -303,7 +317,7 @@ def run(count: int, seed: int, jails: int) -> Tally:
 
         def share(first: int) -> list[tuple[Case, Answer]]:
             done: list[tuple[Case, Answer]] = []
-            with Jail(Limits(wall_s=WALL_S, cpu_s=int(WALL_S), memory=2 * 2**30)) as jail:
+            with Jail(Limits(wall_s=wall_s, cpu_s=math.ceil(wall_s), memory=2 * 2**30)) as jail:
                 for case in islice(cases(seed, folder), first, count, jails):
                     answer = attempt(case, folder, jail)
                     advance(1)
@@ -317,7 +331,9 @@ def run(count: int, seed: int, jails: int) -> Tally:
                 seconds.append(answer.seconds)
                 reached += holds_canary(answer)
                 wrong += answer.outcome == "imported" and asks_for_trouble(case)
-                examples.setdefault(f"{answer.outcome} {answer.error}".strip(), f"{case.mutation} {case.number}: {answer.detail[:300]}")
+                examples.setdefault(
+                    f"{answer.outcome} {answer.error}".strip(), f"{case.mutation} {case.number}: {answer.detail[:300]}"
+                )
     examples.pop("imported", None)
     return Tally(
         count=count,
@@ -327,7 +343,7 @@ def run(count: int, seed: int, jails: int) -> Tally:
         by_mutation={name: dict(tally) for name, tally in by_mutation.items()},
         slowest_s=round(max(seconds), 2),
         median_ms=round(1000 * median(seconds), 1),
-        limit_s=WALL_S,
+        limit_s=wall_s,
         reached_outside=reached,
         wrongly_imported=wrong,
         examples=examples,

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import report_results
+
 from paddock.messages import BenchRow, BenchRun, from_json
 
 ROOT = Path(__file__).parent.parent

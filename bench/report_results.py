@@ -34,8 +34,8 @@ def learning() -> list[str]:
     pictures = [f"![{task}](learning-{task}.png)" for task in tasks if (ROOT / "docs" / f"learning-{task}.png").exists()]
     return [
         "## Learning by the presets",
-        f"`python bench/learning.py`: `paddock train TASK --seed S` as a user types it, {found['machine']}, then 100 episodes of the "
-        "best checkpoint that training never saw. Where a task measures something else than success, that is shown.",
+        f"`python bench/learning.py`: `paddock train TASK --seed S` as a user types it, {found['machine']}, then 100 episodes "
+        "of the best checkpoint that training never saw. Where a task measures something else than success, that is shown.",
         "\n".join(lines),
         *pictures,
     ]
@@ -60,8 +60,9 @@ def throughput() -> list[str]:
     engine = "" if limit is None else f" The engine alone, which nobody can overtake, would be {limit:.1f} times as fast."
     return [
         "## Training throughput",
-        f"`python bench/throughput.py`: PPO on Ant-v5, rollouts of {found['rollout']:,} steps, {found['epochs']} epochs, minibatches "
-        f"of {found['minibatch']:,}, two hidden layers of {found['hidden'][0]}, interleaved; {found['machine']}; {versions}.",
+        f"`python bench/throughput.py`: PPO on Ant-v5, rollouts of {found['rollout']:,} steps, {found['epochs']} epochs, "
+        f"minibatches of {found['minibatch']:,}, two hidden layers of {found['hidden'][0]}, interleaved; "
+        f"{found['machine']}; {versions}.",
         "\n".join(lines),
         f"Paddock trains **{found['ratio']:.1f} times** as fast as the best setting of Stable-Baselines3 (median of "
         f"{found['rounds']} rounds: {', '.join(f'{ratio:.2f}' for ratio in found['ratios'])}).{engine}",
@@ -77,8 +78,8 @@ def recorder() -> list[str]:
         "## Recordings and replay",
         f"`python bench/recorder.py`, {found['task']}, {found['machine']}.",
         "\n".join(lines),
-        f"- {replay['identical']:,} of {replay['steps']:,} steps with randomisation and {replay['pushes']:,} pushes replayed bit for "
-        f"bit, and {replay['identical_from_starts']} of {replay['starts']} replays that began at a keyframe in the middle.\n"
+        f"- {replay['identical']:,} of {replay['steps']:,} steps with randomisation and {replay['pushes']:,} pushes replayed bit "
+        f"for bit, and {replay['identical_from_starts']} of {replay['starts']} replays that began at a keyframe in the middle.\n"
         f"- {flips['flips']} files with one bit flipped: {flips['seen']} seen as damaged, {flips['wrong']} silently wrong.\n"
         f"- {killed['kills']} recorders killed: {killed['steps_lost']} of {killed['steps_said']:,} steps lost that were said to be "
         "written.",
@@ -101,15 +102,19 @@ def kills() -> list[str]:
     found = _read("kills")
     return [
         "## Kills",
-        f"`python bench/kills.py`, {found['machine']}: `kill -9` at {len(found['points'])} named points of checkpoint and telemetry "
-        f"writing, {found['kills']} kills in {found['trainings']} trainings; {found['unreadable_files']} unreadable files, "
+        f"`python bench/kills.py`, {found['machine']}: `kill -9` at {len(found['points'])} named points of checkpoint and "
+        f"telemetry writing, {found['kills']} kills in {found['trainings']} trainings; "
+        f"{found['unreadable_files']} unreadable files, "
         f"{found['differing_runs']} resumed runs whose weights differ from the uninterrupted one by a bit.",
     ]
 
 
 def gymnasium() -> list[str]:
     found = _read("gym_parity")
-    lines = ["| task | copied | states | worst observation | worst reward | episodes' steps | ended otherwise |", "|---|---|--:|--:|--:|--:|--:|"]
+    lines = [
+        "| task | copied | states | worst observation | worst reward | episodes' steps | ended otherwise |",
+        "|---|---|--:|--:|--:|--:|--:|",
+    ]
     for states, episodes in zip(found["states"], found["episodes"], strict=True):
         worst = [max(states[name], episodes[name]) for name in ("obs", "reward")]
         ended = states["ended_otherwise"] + episodes["ended_otherwise"]

@@ -26,7 +26,8 @@ SMALL = TrainConfig(
 DOG = """
 from paddock import Robot, robots
 
-DOG = Robot(name="dog", xml=robots.QUADRUPED.xml, joints=robots.QUADRUPED.joints, base="trunk", feet=robots.QUADRUPED.feet, gains=(40.0, 1.0))
+OURS = robots.QUADRUPED.xml, robots.QUADRUPED.joints, robots.QUADRUPED.feet
+DOG = Robot(name="dog", xml=OURS[0], joints=OURS[1], feet=OURS[2], base="trunk", gains=(40.0, 1.0))
 """
 
 

@@ -270,7 +270,7 @@ def test_a_joint_position_action_is_a_target_around_home() -> None:
     one = env.task.act(env.state.replaced(action=torch.ones(1, 12)))[0]
     low, high = torch.from_numpy(env.model.actuator_ctrlrange).float().T
     torch.testing.assert_close(one, (home + 0.5).clamp(low, high))
-    stiffness, damping = QUADRUPED.gains or (0, 0)
+    stiffness, damping = QUADRUPED.gains_of("fl_hip") or (0.0, 0.0)
     assert (env.model.actuator_gainprm[:, 0] == stiffness).all()
     assert (env.model.actuator_biasprm[:, 1] == -stiffness).all() and (env.model.actuator_biasprm[:, 2] == -damping).all()
 

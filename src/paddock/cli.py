@@ -217,7 +217,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(name: str, args: Sequence[str]) -> int | None:
     import tyro
 
-    for namespace in (globals(), import_commands.__dict__, run_commands.__dict__):  # annotations are text until now, so that the help needs no tyro
+    for namespace in (
+        globals(),
+        import_commands.__dict__,
+        run_commands.__dict__,
+    ):  # annotations are text until now, so that the help needs no tyro
         namespace["tyro"] = tyro
     command = COMMANDS[name]
     if command is run_commands.train:  # whose flags depend on the task

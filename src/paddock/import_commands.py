@@ -64,7 +64,9 @@ def show(files: RobotFiles) -> None:
     from paddock.terminal import screen
 
     report = files.report
-    screen().print(f"[bold]{report.robot.name}[/]: {_kind(report)}, {report.written.mass:.3g} kg, from {report.source} ({report.format})")
+    screen().print(
+        f"[bold]{report.robot.name}[/]: {_kind(report)}, {report.written.mass:.3g} kg, from {report.source} ({report.format})"
+    )
     _show_sizes(report)
     _show_joints(report)
     _show_paths(report)
@@ -116,7 +118,9 @@ def _show_joints(report: ImportReport) -> None:
             escape(joint.name), f"{joint.drive} on {joint.kind}", ends, *("none" if n is None else f"{n:.3g}" for n in numbers)
         )
     for mimic in report.mimics:
-        table.add_row(escape(mimic.joint), f"follows {escape(mimic.leader)}", f"{mimic.multiplier:g} x {mimic.offset:+g}", *[""] * 4)
+        table.add_row(
+            escape(mimic.joint), f"follows {escape(mimic.leader)}", f"{mimic.multiplier:g} x {mimic.offset:+g}", *[""] * 4
+        )
     screen().print(table)
 
 

@@ -124,7 +124,7 @@ def robot_text(report: ImportReport, stem: str) -> str:
     rows += _gain_rows(report)
     body = "\n".join(rows)
     return (
-        f'"""{names.name}: imported from {origin} with `paddock import`. What was guessed is said in the report; edit it here."""\n\n'
+        f'"""{names.name}, imported from {origin}. What was guessed is yours to edit, here and in the XML."""\n\n'
         "from pathlib import Path\n\nfrom paddock import Robot\n\n"
         f"{stem.upper()} = Robot(\n{body}\n)\n"
     )
@@ -160,8 +160,12 @@ def quoted(text: str) -> str:
 def next_steps(files: RobotFiles) -> list[str]:
     """Commands worth trying with the robot."""
     steps = {
-        "legged": ["paddock play stand@{0} --render {1}.mp4", "paddock train stand --robot {0}", "paddock train walk --robot {0}"],
-        "arm": ["paddock play reach@{0} --render {1}.mp4", "paddock train reach --robot {0}"],
+        "legged": [
+            "paddock play stand@{0} --agent zero --render {1}.mp4",
+            "paddock train stand --robot {0}",
+            "paddock train walk --robot {0}",
+        ],
+        "arm": ["paddock play reach@{0} --agent scripted --render {1}.mp4", "paddock train reach --robot {0}"],
         "other": ["paddock inspect my_task.py    # a task of your own, with `from {1} import {2}`"],
     }
     robot = files.robot

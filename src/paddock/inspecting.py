@@ -89,7 +89,7 @@ def written(term: Any, *, defaults: bool = True) -> str:
     if isinstance(term, float):
         return f"{term:.4g}"
     if is_dataclass(term) and not isinstance(term, type):
-        given = [(f, getattr(term, f.name)) for f in fields(term)]
+        given = [(f, getattr(term, f.name)) for f in fields(term) if f.repr]
         told = [(f, value) for f, value in given if defaults or value != _default(f)]
         arguments = [f"{f.name}={written(value)}" if f.kw_only else written(value) for f, value in told]
         return f"{type(term).__name__}({', '.join(arguments)})"

@@ -153,12 +153,15 @@ def camera_of(env: Environment) -> str | int | None:
 
 
 def marks(env: Environment, world: int = 0) -> list[Mark]:
-    """A `goal` that the task remembers as a disc on the ground, a `velocity` command as an arrow over the base."""
+    """What a task wants: a `goal` on the ground as a disc, a `target` in space as a ball, a `velocity` as an arrow."""
     found: list[Mark] = []
     state = env.state
     if "goal" in state.memory:
-        x, y = state.memory["goal"][world].tolist()
-        found.append(Mark(pos=(x, y, 0.005), rgba=GOAL_RGBA, radius=0.12))
+        x, y, *_ = state.memory["goal"][world].tolist()
+        found.append(Mark(pos=(x, y, 0.005), rgba=GOAL_RGBA, radius=0.12 if env.task.robot.tool is None else 0.03))
+    if "target" in state.memory:
+        x, y, z = state.memory["target"][world].tolist()
+        found.append(Mark(pos=(x, y, z), rgba=GOAL_RGBA, radius=0.02, solid=True))
     if "velocity" in state.command and env.task.robot.base is not None:
         ahead, left, _ = state.command["velocity"][world]
         forward, sideways = heading(state)

@@ -20,12 +20,14 @@ MAX_GEOMS = 10_000
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """Something drawn that is not in the model: a disc on the ground, or an arrow along `vector`."""
+    """Something drawn that is not in the model: a disc on the ground, a ball, or an arrow along `vector`."""
 
     pos: tuple[float, float, float]
     rgba: tuple[float, float, float, float]
     radius: float
     vector: tuple[float, float, float] | None = None
+    solid: bool = False
+    """A ball instead of a disc."""
 
 
 class Camera:
@@ -123,7 +125,9 @@ def _draw(scene: mujoco.MjvScene, mark: Mark) -> None:
     geom = scene.geoms[scene.ngeom]
     scene.ngeom += 1
     pos, rgba = np.array(mark.pos), np.array(mark.rgba, dtype=np.float32)
-    if mark.vector is None:
+    if mark.vector is None and mark.solid:
+        mujoco.mjv_initGeom(geom, mujoco.mjtGeom.mjGEOM_SPHERE, np.full(3, mark.radius), pos, np.eye(3).flatten(), rgba)
+    elif mark.vector is None:
         size = np.array([mark.radius, 0.003, 0.0])
         mujoco.mjv_initGeom(geom, mujoco.mjtGeom.mjGEOM_CYLINDER, size, pos, np.eye(3).flatten(), rgba)
     else:

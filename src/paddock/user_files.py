@@ -21,7 +21,7 @@ def split_name(wanted: str) -> tuple[str, str]:
 
 
 def value_in_file(kind: type[Kind], path: Path, constant: str = "", *, neighbours: Path | None = None) -> Kind:
-    """The value of a kind named `constant` in a file, or the only one there. It may import what lies beside it, or in `neighbours`."""
+    """The value of a kind named `constant` in a file, or the only one there. The file may import its neighbours."""
     noun = kind.__name__.lower()
     if not path.is_file():
         raise PaddockError(f"no {noun} file {path} (looked in {path.absolute().parent}).")

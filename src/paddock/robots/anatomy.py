@@ -163,17 +163,31 @@ def subtree(model: mujoco.MjModel, body: int) -> list[int]:
 
 def solid_geoms(model: mujoco.MjModel) -> list[int]:
     """Geoms that collide; all of them where none does. Endless planes are no part of a robot."""
-    shaped = [
-        g for g in range(model.ngeom) if model.geom_type[g] not in SCENE_SHAPES
-    ]
+    shaped = [g for g in range(model.ngeom) if model.geom_type[g] not in SCENE_SHAPES]
     return [g for g in shaped if model.geom_contype[g] or model.geom_conaffinity[g]] or shaped
 
 
 def geom_box(model: mujoco.MjModel, data: mujoco.MjData, geom: int) -> Box:
-    """The box around a geom."""
-    rotation = data.geom_xmat[geom].reshape(3, 3)
-    middle = data.geom_xpos[geom] + rotation @ model.geom_aabb[geom, :3]
-    half = np.abs(rotation) @ model.geom_aabb[geom, 3:]
+    """The box around a geom, tight for everything a foot may be made of."""
+    turn, size, kind = data.geom_xmat[geom].reshape(3, 3), model.geom_size[geom], mujoco.mjtGeom(int(model.geom_type[geom]))
+    middle = data.geom_xpos[geom].copy()
+    axis = np.abs(turn[:, 2])
+    match kind:
+        case mujoco.mjtGeom.mjGEOM_SPHERE:
+            half = np.full(3, size[0])
+        case mujoco.mjtGeom.mjGEOM_CAPSULE:
+            half = axis * size[1] + size[0]
+        case mujoco.mjtGeom.mjGEOM_CYLINDER:
+            half = axis * size[1] + size[0] * np.sqrt(np.maximum(0.0, 1.0 - axis**2))
+        case mujoco.mjtGeom.mjGEOM_ELLIPSOID:
+            half = np.sqrt(((turn * size) ** 2).sum(axis=1))
+        case mujoco.mjtGeom.mjGEOM_MESH:
+            mesh = int(model.geom_dataid[geom])
+            first = int(model.mesh_vertadr[mesh])
+            corners = middle + model.mesh_vert[first : first + int(model.mesh_vertnum[mesh])] @ turn.T
+            return Box(low=corners.min(axis=0), high=corners.max(axis=0))
+        case _:
+            middle, half = middle + turn @ model.geom_aabb[geom, :3], np.abs(turn) @ model.geom_aabb[geom, 3:]
     return Box(low=middle - half, high=middle + half)
 
 

@@ -15,6 +15,8 @@ DENSE_FACES = 20_000
 DEEP = 0.002
 """Metres of penetration at home that are worth a word."""
 PLACEHOLDER_MASS = 1.0
+LET_GO_STEPS = 100
+GIVEN_UP = (mujoco.mjtWarning.mjWARN_BADQPOS, mujoco.mjtWarning.mjWARN_BADQVEL, mujoco.mjtWarning.mjWARN_BADQACC)
 STEP_HINT = 0.005
 """Seconds. Above it, contacts of a light robot are soft and its servos ring."""
 
@@ -30,9 +32,16 @@ def check(draft: Draft, model: mujoco.MjModel, home: np.ndarray, *, floats: bool
         clearance = float(bounds(model, data).low[2])
         if abs(clearance) > 0.02:
             where = "above" if clearance > 0 else "below"
-            draft.note("warning", f"the lowest part is {abs(clearance):.3f} m {where} the ground at home", "the keyframe is the file's own")
+            draft.note(
+                "warning", f"the lowest part is {abs(clearance):.3f} m {where} the ground at home", "the keyframe is the file's own"
+            )
+    _check_motion(draft, model, data)
     if model.opt.timestep > STEP_HINT:
-        draft.note("warning", f"the timestep is {model.opt.timestep * 1000:g} ms", f"{STEP_HINT * 1000:g} ms or less suits robots with contacts")
+        draft.note(
+            "warning",
+            f"the timestep is {model.opt.timestep * 1000:g} ms",
+            f"{STEP_HINT * 1000:g} ms or less suits robots with contacts",
+        )
 
 
 def _check_inertias(draft: Draft, model: mujoco.MjModel) -> None:
@@ -67,14 +76,20 @@ def _check_meshes(draft: Draft, model: mujoco.MjModel) -> None:
     dense: list[str] = []
     for geom in range(model.ngeom):
         mesh = int(model.geom_dataid[geom])
-        if model.geom_type[geom] != int(mujoco.mjtGeom.mjGEOM_MESH) or not (model.geom_contype[geom] or model.geom_conaffinity[geom]):
+        if model.geom_type[geom] != int(mujoco.mjtGeom.mjGEOM_MESH) or not (
+            model.geom_contype[geom] or model.geom_conaffinity[geom]
+        ):
             continue
         hull = int(model.mesh_graph[model.mesh_graphadr[mesh]]) if model.mesh_graphadr[mesh] >= 0 else 0
         faces = int(model.mesh_facenum[mesh])
         if hull > DENSE_HULL or faces > DENSE_FACES:
             dense.append(f"{model.mesh(mesh).name} ({hull} hull vertices, {faces:,} faces)")
     if dense:
-        draft.note("warning", f"dense collision meshes: {_listed(sorted(set(dense)))}", "capsules, spheres and boxes are faster and more stable")
+        draft.note(
+            "warning",
+            f"dense collision meshes: {_listed(sorted(set(dense)))}",
+            "capsules, spheres and boxes are faster and more stable",
+        )
 
 
 def _check_joints(draft: Draft, model: mujoco.MjModel, home: np.ndarray) -> None:
@@ -96,6 +111,16 @@ def _check_contacts(draft: Draft, model: mujoco.MjModel, data: mujoco.MjData) ->
     if pairs:
         listed = _listed(sorted(f"{a} and {b}" for a, b in pairs))
         draft.note("warning", f"at home {listed} touch", "thin them out, or add <exclude body1 body2> to <contact>")
+
+
+def _check_motion(draft: Draft, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+    """Let it go at home with no control: what the engine gives up on now, no task can use."""
+    for _ in range(LET_GO_STEPS):
+        mujoco.mj_step(model, data)
+        if any(data.warning[int(kind)].number for kind in GIVEN_UP):
+            why = "look at masses, inertias and what overlaps, or take a smaller timestep"
+            draft.note("warning", f"the engine gives up after {data.time:g} s at home without control", why)
+            return
 
 
 def penetrations(model: mujoco.MjModel, data: mujoco.MjData) -> dict[tuple[str, str], float]:

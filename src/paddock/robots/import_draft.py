@@ -28,8 +28,6 @@ class Draft:
     mimics: tuple[MimicJoint, ...] = ()
     velocities: dict[str, float] = field(default_factory=dict)
     """Velocity limits that the model itself does not hold."""
-    has_motors: bool = False
-    """Whether the file brought its own actuators."""
 
     def note(self, kind: str, what: str, why: str) -> None:
         self.notes.append(ImportNote(kind=kind, what=what, why=why))

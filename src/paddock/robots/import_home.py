@@ -5,13 +5,18 @@ import re
 import mujoco
 import numpy as np
 
-from paddock.robots.anatomy import Limb, bounds, geom_box, legs, limbs, solid_geoms, subtree
+from paddock.robots.anatomy import Limb, ancestors, bounds, geom_box, legs, limbs, solid_geoms, subtree, tool
 from paddock.robots.import_draft import Draft, at
 from paddock.robots.import_motors import SINGLE
 
 STANDING = ("home", "stand", "knees_bent", "ready", "rest", "default", "init", "neutral")
 """Names of keyframes, the likelier first."""
 SAMPLES = 121
+ARM_POSES = 500
+ARM_SPREAD = 1.6
+"""Radians that a joint of an arm is at most away from the middle pose in the search for a good one."""
+AHEAD, ASIDE, ABOVE = (0.3, 0.8), 0.2, (0.1, 0.7)
+"""Where an arm's tool is at home, as shares of its reach: ahead of the foot, not far aside, above it."""
 
 
 def home_keyframe(draft: Draft, model: mujoco.MjModel) -> np.ndarray | None:
@@ -73,6 +78,54 @@ def _put_under(model: mujoco.MjModel, qpos: np.ndarray, leg: Limb, bent: set[int
     qpos[column] = min(np.linspace(low, high, SAMPLES), key=astray)
 
 
+def arm_pose(model: mujoco.MjModel, qpos: np.ndarray, found: list[Limb]) -> np.ndarray:
+    """Of many poses with the tool in front of the arm, the one from which it moves most easily in every direction.
+
+    At zero most arms are stretched out, where no motion of the joints brings the tool nearer.
+    """
+    data = at(model, qpos)
+    tip = tool(model, data, found)
+    point = np.zeros(3) if tip.site is None else model.site_pos[tip.site]
+    joints = [
+        j for j in max(found, key=lambda limb: len(limb.joints)).joints if int(model.jnt_bodyid[j]) in _above(model, tip.body)
+    ]
+    columns, dofs = model.jnt_qposadr[joints], model.jnt_dofadr[joints]
+    limited = model.jnt_limited[joints].astype(bool)
+    low = np.maximum(np.where(limited, model.jnt_range[joints, 0], -np.inf), qpos[columns] - ARM_SPREAD)
+    high = np.minimum(np.where(limited, model.jnt_range[joints, 1], np.inf), qpos[columns] + ARM_SPREAD)
+    touching = _pairs(model, data)
+    foot = data.xanchor[joints[0]].copy()
+    ranked: list[tuple[float, np.ndarray, np.ndarray]] = []
+    jacobian = np.zeros((3, model.nv))
+    for drawn in np.random.default_rng(0).uniform(low, high, size=(ARM_POSES, len(joints))):
+        pose = qpos.copy()
+        pose[columns] = drawn
+        _follow(model, pose)
+        data.qpos[:] = pose
+        mujoco.mj_kinematics(model, data)
+        mujoco.mj_comPos(model, data)
+        place = data.xpos[tip.body] + data.xmat[tip.body].reshape(3, 3) @ (point + tip.pos)
+        mujoco.mj_jac(model, data, jacobian, None, place, tip.body)
+        moves = jacobian[:, dofs]
+        ranked.append((float(np.linalg.det(moves @ moves.T)), place - foot, pose))
+    reach = max(float(np.linalg.norm(place)) for _, place, _ in ranked)
+    for _, place, pose in sorted(ranked, key=lambda row: -row[0]):
+        ahead, aside, above = place / reach
+        in_front = AHEAD[0] < ahead < AHEAD[1] and abs(aside) < ASIDE and ABOVE[0] < above < ABOVE[1]
+        if in_front and _pairs(model, at(model, pose)) <= touching:
+            return pose
+    return qpos
+
+
+def _above(model: mujoco.MjModel, body: int) -> set[int]:
+    return {body, *ancestors(model, body)}
+
+
+def _pairs(model: mujoco.MjModel, data: mujoco.MjData) -> set[tuple[int, ...]]:
+    """Pairs of bodies that touch."""
+    return {tuple(sorted(int(model.geom_bodyid[g]) for g in contact.geom)) for contact in data.contact[: data.ncon]}
+
+
 def _follow(model: mujoco.MjModel, qpos: np.ndarray) -> None:
     """Put joints that follow others where those ask them to be."""
     for e in range(model.neq):
@@ -85,6 +138,8 @@ def _follow(model: mujoco.MjModel, qpos: np.ndarray) -> None:
 def standing(model: mujoco.MjModel, qpos: np.ndarray, base: int) -> np.ndarray:
     """The pose with the floating base so high that the lowest part touches the ground."""
     lifted = qpos.copy()
-    free = next(j for j in range(model.njnt) if model.jnt_bodyid[j] == base and model.jnt_type[j] == int(mujoco.mjtJoint.mjJNT_FREE))
+    free = next(
+        j for j in range(model.njnt) if model.jnt_bodyid[j] == base and model.jnt_type[j] == int(mujoco.mjtJoint.mjJNT_FREE)
+    )
     lifted[model.jnt_qposadr[free] + 2] -= bounds(model, at(model, qpos)).low[2]
     return lifted

@@ -4,6 +4,7 @@ The order: read, take the scene out, motors, base, home, senses, check.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -16,7 +17,7 @@ from paddock.messages import ImportedJoint, ImportNote, ImportReport, RobotNames
 from paddock.robots import anatomy, import_motors
 from paddock.robots.import_checks import check, penetrations
 from paddock.robots.import_draft import MAX_REPAIRS, ON_JOINT, Draft, at, size_of
-from paddock.robots.import_home import guessed_pose, home_keyframe, standing
+from paddock.robots.import_home import arm_pose, guessed_pose, home_keyframe, standing
 from paddock.robots.import_scene import take_out_scene
 from paddock.robots.import_senses import SITE_GROUP, add_camera, add_feet, add_imu, add_joint_sensors, add_tool_sensors
 from paddock.robots.mjcf_reading import read_mjcf
@@ -27,8 +28,9 @@ from paddock.robots.urdf_reading import Urdf, read_urdf
 
 Base = Literal["auto", "free", "fixed"]
 FREE = int(mujoco.mjtJoint.mjJNT_FREE)
-CONTROL_DT = 0.02
-"""Seconds between two actions in most tasks: a whole number of timesteps."""
+CONTROL_UNIT = 0.01
+"""Seconds. Tasks act every 20 or 50 ms, which has to be a whole number of timesteps."""
+TIMESTEPS = (0.01, 0.005, 0.0025, 0.002, 0.001, 0.0005, 0.00025, 0.0002, 0.0001)
 URDF_TIMESTEP = 0.002
 VISUAL_GROUP, COLLISION_GROUP = 2, 3
 """As the engine's viewers show them: one is seen, the other is not."""
@@ -44,7 +46,7 @@ class ImportRequest:
     assets: str
     """Folder of meshes and textures, beside the robot's XML."""
     base: Base = "auto"
-    package_dirs: tuple[str, ...] = ()
+    package_dirs: Sequence[str] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +103,7 @@ def build_robot(source: Source) -> Imported:
     names, home = _complete(draft, base)
     xml, model = _finish(draft, source)
     check(draft, model, home, floats=base is not None)
-    gains = import_motors.gains(model, home)
+    gains = import_motors.gains(model, home, is_arm=names.tool is not None)
     report = ImportReport(
         source=source.request.file,
         format=draft.format,
@@ -144,9 +146,7 @@ def _draft(source: Source) -> Draft:
         seen = any(not (geom.contype or geom.conaffinity) for geom in body.geoms)
         for geom in body.geoms:
             geom.group = COLLISION_GROUP if seen and (geom.contype or geom.conaffinity) else VISUAL_GROUP
-    return Draft(
-        spec=spec, format="urdf", notes=source.notes, mimics=source.urdf.mimics, velocities=source.urdf.velocities
-    )
+    return Draft(spec=spec, format="urdf", notes=source.notes, mimics=source.urdf.mimics, velocities=source.urdf.velocities)
 
 
 def _name_everything(draft: Draft) -> None:
@@ -188,7 +188,11 @@ def _settle_base(draft: Draft, model: mujoco.MjModel, source: Source) -> str | N
         driven = {model.joint(actuator.name).id for actuator in draft.spec.actuators}
         standing_on = anatomy.legs(model, at(model, guessed_pose(model, driven)), anatomy.limbs(model, driven))
         if bolted or len(standing_on) < MIN_LEGS:
-            draft.note("guessed", f"the base '{name}' is bolted down", "the root is the world" if bolted else "it has no two legs; --base free lets it float")
+            draft.note(
+                "guessed",
+                f"the base '{name}' is bolted down",
+                "the root is the world" if bolted else "it has no two legs; --base free lets it float",
+            )
             return None
         draft.note("guessed", f"the base '{name}' floats", f"it stands on {len(standing_on)} legs; --base fixed bolts it down")
     draft.spec.body(name).add_freejoint(name="root" if draft.spec.joint("root") is None else "floating_base")
@@ -199,12 +203,15 @@ def _complete(draft: Draft, base: str | None) -> tuple[RobotNames, np.ndarray]:
     """Home pose, sensors, sites and camera. Returns the names that tasks use, and home."""
     model = draft.compile()
     driven = import_motors.driven_joints(model)
-    own = home_keyframe(draft, model)
-    home = _add_home(draft, model, guessed_pose(model, driven), base) if own is None else own
+    found = anatomy.limbs(model, driven)
+    is_arm = base is None and anatomy.is_arm(model, found)
+    home = home_keyframe(draft, model)
+    if home is None:
+        home = guessed_pose(model, driven)
+        home = _add_home(draft, model, arm_pose(model, home, found) if is_arm else home, base)
     data = at(model, home)
     if draft.format == "urdf":
         _part_overlapping(draft, model, data)
-    found = anatomy.limbs(model, driven)
     add_joint_sensors(draft, model)
     feet: tuple[str, ...] = ()
     tool: str | None = None
@@ -212,7 +219,7 @@ def _complete(draft: Draft, base: str | None) -> tuple[RobotNames, np.ndarray]:
         add_imu(draft, base)
         legs = anatomy.legs(model, data, found)
         feet = add_feet(draft, model, data, legs) if len(legs) >= MIN_LEGS else ()
-    elif anatomy.is_arm(model, found):
+    elif is_arm:
         tool = _add_tool(draft, model, data, found)
         add_tool_sensors(draft, tool)
     camera = add_camera(draft, model, data, base)
@@ -229,8 +236,8 @@ def _add_home(draft: Draft, model: mujoco.MjModel, home: np.ndarray, base: str |
         if import_motors.is_servo(model, i) and model.actuator_trntype[i] == int(mujoco.mjtTrn.mjTRN_JOINT):
             ctrl[i] = home[model.jnt_qposadr[model.actuator_trnid[i, 0]]]
     draft.spec.add_key(name="home", qpos=home, ctrl=ctrl)
-    why = "the file has no keyframe: joints at zero or, where that is out of range, in the middle"
-    draft.note("guessed", "keyframe 'home'", why + ("; the lowest part touches the ground" if base else ""))
+    how = "on the ground, legs under the body" if base else "joints where they move an arm's tool best, or at zero"
+    draft.note("guessed", "keyframe 'home'", f"the file has no keyframe: {how}")
     return home
 
 
@@ -241,7 +248,9 @@ def _part_overlapping(draft: Draft, model: mujoco.MjModel, data: mujoco.MjData) 
         draft.spec.add_exclude(name="", bodyname1=first, bodyname2=second)
     if overlapping:
         listed = ", ".join(f"{a} and {b}" for a, b in overlapping[:8])
-        draft.note("added", f"{len(overlapping)} contact excludes ({listed}{' …' * (len(overlapping) > 8)})", "they overlap at home")
+        draft.note(
+            "added", f"{len(overlapping)} contact excludes ({listed}{' …' * (len(overlapping) > 8)})", "they overlap at home"
+        )
 
 
 def _add_tool(draft: Draft, model: mujoco.MjModel, data: mujoco.MjData, found: list[anatomy.Limb]) -> str:
@@ -250,7 +259,9 @@ def _add_tool(draft: Draft, model: mujoco.MjModel, data: mujoco.MjData, found: l
         name = model.site(tool.site).name
     else:
         name = "tool" if draft.spec.site("tool") is None else "tool_tip"
-        draft.spec.body(model.body(tool.body).name).add_site(name=name, pos=np.round(tool.pos, 5), size=[0.01] * 3, group=SITE_GROUP)
+        draft.spec.body(model.body(tool.body).name).add_site(
+            name=name, pos=np.round(tool.pos, 5), size=[0.01] * 3, group=SITE_GROUP
+        )
     draft.note("guessed", f"tool '{name}' on body '{model.body(tool.body).name}'", tool.why)
     return name
 
@@ -266,10 +277,14 @@ def _settle_options(draft: Draft, model: mujoco.MjModel) -> None:
         draft.note("changed", "integrator RK4 is implicitfast", "the GPU and the browser have no RK4")
     elif draft.format == "urdf":
         option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
-    steps = CONTROL_DT / option.timestep
+    steps = CONTROL_UNIT / option.timestep
     if not math.isclose(steps, round(steps), rel_tol=1e-6) or steps < 1:
-        before, option.timestep = option.timestep, round(CONTROL_DT / math.ceil(steps), 6)
-        draft.note("changed", f"timestep {before:g} s is {option.timestep:g} s", f"control steps of {CONTROL_DT:g} s are whole numbers of it")
+        before, option.timestep = option.timestep, next((step for step in TIMESTEPS if step < option.timestep), TIMESTEPS[-1])
+        draft.note(
+            "changed",
+            f"timestep {before:g} s is {option.timestep:g} s",
+            "control steps of 10, 20 and 50 ms are whole numbers of it",
+        )
 
 
 def _scale_masses(draft: Draft, model: mujoco.MjModel) -> None:

@@ -13,7 +13,9 @@ from paddock.robots.robot import on_joint
 
 SINGLE = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
 STRETCH = {int(mujoco.mjtJoint.mjJNT_HINGE): 0.5, int(mujoco.mjtJoint.mjJNT_SLIDE): 0.05}
-"""Radians or metres of error at which a guessed servo asks for all its motor has."""
+"""Radians or metres of error at which a guessed servo asks for all its motor has. Legs are soft, to land on."""
+ARM_STIFFNESS = 10.0
+"""Times as stiff as that is an arm, which has to be where it was told."""
 SPEED = {int(mujoco.mjtJoint.mjJNT_HINGE): 20.0, int(mujoco.mjtJoint.mjJNT_SLIDE): 1.0}
 """Velocity limit where a file has none, rad/s or m/s."""
 SPIN_UP_S = 0.02
@@ -55,7 +57,7 @@ def add_motors(draft: Draft, model: mujoco.MjModel) -> None:
         joint = draft.spec.joint(model.joint(j).name)
         force = float(model.jnt_actfrcrange[j, 1]) if model.jnt_actfrclimited[j] else 0.0
         if force <= 0:
-            force = _rounded(max(HOLD * loads[model.jnt_dofadr[j]], 0.5))
+            force = _rounded(max(HOLD * float(loads[model.jnt_dofadr[j]]), 0.5))
             unknown_strength.append(f"{joint.name} {force:g}")
         draft.spec.add_actuator(
             name=joint.name,
@@ -129,11 +131,19 @@ def add_ranges(draft: Draft, model: mujoco.MjModel) -> None:
             continue
         ends = _known_range(model, i)
         if ends is None:
-            draft.note("warning", f"actuator '{actuator.name or actuator.target}' has no control range", 'give it ctrlrange="low high" in the XML')
+            draft.note(
+                "warning",
+                f"actuator '{actuator.name or actuator.target}' has no control range",
+                'give it ctrlrange="low high" in the XML',
+            )
             continue
         actuator.ctrllimited = mujoco.mjtLimited.mjLIMITED_TRUE
         actuator.ctrlrange = ends
-        draft.note("added", f"control range {ends[0]:g} to {ends[1]:g} of '{actuator.name or actuator.target}'", "from the limits of what it drives")
+        draft.note(
+            "added",
+            f"control range {ends[0]:g} to {ends[1]:g} of '{actuator.name or actuator.target}'",
+            "from the limits of what it drives",
+        )
 
 
 def _known_range(model: mujoco.MjModel, i: int) -> tuple[float, float] | None:
@@ -169,7 +179,7 @@ def is_servo(model: mujoco.MjModel, i: int) -> bool:
     return bool(model.actuator_biasprm[i, 1] < 0)
 
 
-def gains(model: mujoco.MjModel, home: np.ndarray) -> dict[str, tuple[float, float]]:
+def gains(model: mujoco.MjModel, home: np.ndarray, *, is_arm: bool) -> dict[str, tuple[float, float]]:
     """Stiffness and damping by joint: the file's own, or as stiff as the motor allows and critically damped at home."""
     data = at(model, home)
     inertia = np.zeros((model.nv, model.nv))
@@ -186,7 +196,8 @@ def gains(model: mujoco.MjModel, home: np.ndarray) -> dict[str, tuple[float, flo
             continue
         weight = float(inertia[model.jnt_dofadr[j], model.jnt_dofadr[j]])
         force = force_of(model, i)
-        stiffness = _rounded(force / STRETCH[int(model.jnt_type[j])]) if force else _rounded(100.0 * weight)
+        stiffer = ARM_STIFFNESS if is_arm else 1.0
+        stiffness = _rounded(stiffer * force / STRETCH[int(model.jnt_type[j])]) if force else _rounded(100.0 * weight)
         found[model.actuator(i).name] = (stiffness, _rounded(2.0 * math.sqrt(stiffness * weight)))
     return found
 

@@ -19,24 +19,14 @@ SENSED = {
     "joint_torque": mujoco.mjtSensor.mjSENS_JOINTACTFRC,
 }
 PULLED = {"tendon_pos": mujoco.mjtSensor.mjSENS_TENDONPOS, "tendon_vel": mujoco.mjtSensor.mjSENS_TENDONVEL}
-IMU: dict[str, Callable[[mujoco.MjSpec, str], dict[str, object]]] = {
-    "gyro": lambda spec, site: _on_site(mujoco.mjtSensor.mjSENS_GYRO, site),
-    "accelerometer": lambda spec, site: _on_site(mujoco.mjtSensor.mjSENS_ACCELEROMETER, site),
-    "base_vel": lambda spec, site: _on_site(mujoco.mjtSensor.mjSENS_VELOCIMETER, site),
-    "up": lambda spec, site: {
-        "type": mujoco.mjtSensor.mjSENS_FRAMEZAXIS,
-        "objtype": mujoco.mjtObj.mjOBJ_XBODY,
-        "objname": "world",
-        "reftype": mujoco.mjtObj.mjOBJ_SITE,
-        "refname": site,
-    },
-    "base_pos": lambda spec, site: _on_site(mujoco.mjtSensor.mjSENS_FRAMEPOS, site),
-    "base_quat": lambda spec, site: _on_site(mujoco.mjtSensor.mjSENS_FRAMEQUAT, site),
+ON_IMU = {
+    "gyro": mujoco.mjtSensor.mjSENS_GYRO,
+    "accelerometer": mujoco.mjtSensor.mjSENS_ACCELEROMETER,
+    "base_vel": mujoco.mjtSensor.mjSENS_VELOCIMETER,
+    "base_pos": mujoco.mjtSensor.mjSENS_FRAMEPOS,
+    "base_quat": mujoco.mjtSensor.mjSENS_FRAMEQUAT,
 }
-
-
-def _on_site(kind: mujoco.mjtSensor, site: str) -> dict[str, object]:
-    return {"type": kind, "objtype": mujoco.mjtObj.mjOBJ_SITE, "objname": site}
+IMU = ("gyro", "accelerometer", "base_vel", "up", "base_pos", "base_quat")
 
 
 def add_joint_sensors(draft: Draft, model: mujoco.MjModel) -> None:
@@ -48,7 +38,9 @@ def add_joint_sensors(draft: Draft, model: mujoco.MjModel) -> None:
             _add(draft, f"{group}/{joint}", {"type": kind, "objtype": mujoco.mjtObj.mjOBJ_JOINT, "objname": joint})
     if joints:
         listed = ", ".join(SENSED)
-        draft.note("added", f"{listed} of {len(joints)} joint{'s' * (len(joints) > 1)}", "what tasks read, in the order of the actuators")
+        draft.note(
+            "added", f"{listed} of {len(joints)} joint{'s' * (len(joints) > 1)}", "what tasks read, in the order of the actuators"
+        )
     pulled = [i for i in range(model.nu) if model.actuator_trntype[i] == int(mujoco.mjtTrn.mjTRN_TENDON)]
     for group, kind in PULLED.items():
         for i in pulled:
@@ -70,9 +62,19 @@ def add_imu(draft: Draft, base: str) -> None:
     if site is None or site.parent.name != base:
         name = "imu" if site is None else "base_imu"
         site = body.add_site(name=name, size=[0.01, 0.01, 0.01], group=SITE_GROUP)
-    for name, wanted in IMU.items():
-        _add(draft, name, wanted(draft.spec, site.name))
+    for name in IMU:
+        _add(draft, name, _up_at(site.name) if name == "up" else _on_site(ON_IMU[name], site.name))
     draft.note("added", f"{', '.join(IMU)} in body '{base}'", "what tasks read of a robot that floats")
+
+
+def _on_site(kind: mujoco.mjtSensor, site: str) -> dict[str, object]:
+    return {"type": kind, "objtype": mujoco.mjtObj.mjOBJ_SITE, "objname": site}
+
+
+def _up_at(site: str) -> dict[str, object]:
+    """The world's upward direction in the frame of a site."""
+    world = {"type": mujoco.mjtSensor.mjSENS_FRAMEZAXIS, "objtype": mujoco.mjtObj.mjOBJ_XBODY, "objname": "world"}
+    return {**world, "reftype": mujoco.mjtObj.mjOBJ_SITE, "refname": site}
 
 
 def add_tool_sensors(draft: Draft, site: str) -> None:
@@ -85,21 +87,32 @@ def add_feet(draft: Draft, model: mujoco.MjModel, data: mujoco.MjData, found: li
     """A touch sensor around what each leg stands on; returns what the feet are called."""
     standing = [(leg, geoms) for leg in found if (geoms := foot_geoms(model, data, leg))]
     names = short_names([model.body(leg.end).name for leg, _ in standing])
-    for name, (_, geoms) in zip(names, standing, strict=True):
-        body = int(model.geom_bodyid[geoms[0]])
-        low, high = _box_in_body(model, geoms)
-        site = _free_name(f"{name}_foot", lambda wanted: draft.spec.site(wanted) is not None)
-        draft.spec.body(model.body(body).name).add_site(
-            name=site,
-            type=mujoco.mjtGeom.mjGEOM_BOX,
-            pos=(low + high) / 2,
-            size=(high - low) / 2 + FOOT_MARGIN,
-            group=SITE_GROUP,
-        )
-        _add(draft, f"touch/{name}", {"type": mujoco.mjtSensor.mjSENS_TOUCH, "objtype": mujoco.mjtObj.mjOBJ_SITE, "objname": site})
+    for index, (_, geoms) in enumerate(standing):
+        body = model.body(int(model.geom_bodyid[geoms[0]])).name
+        own = _own_touch(draft, body)
+        if own is not None:
+            names[index], site = own.name.removeprefix("touch/"), own.objname
+        else:
+            low, high = _box_in_body(model, geoms)
+            site = _free_name(f"{names[index]}_foot", lambda wanted: draft.spec.site(wanted) is not None)
+            draft.spec.body(body).add_site(
+                name=site,
+                type=mujoco.mjtGeom.mjGEOM_BOX,
+                pos=(low + high) / 2,
+                size=(high - low) / 2 + FOOT_MARGIN,
+                group=SITE_GROUP,
+            )
+        _add(draft, f"touch/{names[index]}", _on_site(mujoco.mjtSensor.mjSENS_TOUCH, site))
     if names:
         draft.note("guessed", f"feet {', '.join(names)}", "the lowest colliding parts of legs; each has a touch sensor")
     return tuple(names)
+
+
+def _own_touch(draft: Draft, body: str) -> mujoco.MjsSensor | None:
+    """The touch sensor that the file itself has on a body, under a name that tasks know."""
+    sites = {site.name for site in draft.spec.body(body).sites}
+    touch = [sensor for sensor in draft.spec.sensors if sensor.type == mujoco.mjtSensor.mjSENS_TOUCH and sensor.objname in sites]
+    return next((sensor for sensor in touch if sensor.name.startswith("touch/")), None)
 
 
 def _box_in_body(model: mujoco.MjModel, geoms: list[int]) -> tuple[np.ndarray, np.ndarray]:
@@ -161,7 +174,7 @@ def _add(draft: Draft, name: str, wanted: dict[str, object]) -> None:
     """A sensor under a name that tasks use. One of the file's own that has the name and means something else is renamed."""
     own = draft.spec.sensor(name)
     if own is not None:
-        if all(getattr(own, key) == value for key, value in wanted.items()):
+        if own.type == wanted["type"] and own.objname == wanted["objname"] and own.refname == wanted.get("refname", ""):
             draft.spec.delete(own)  # it comes again, in its place among the others
         else:
             own.name = _free_name(f"own_{name.replace('/', '_')}", lambda taken: draft.spec.sensor(taken) is not None)

@@ -14,12 +14,13 @@ import sys
 import time
 import warnings
 from pathlib import Path
+from typing import Any
 
 import mujoco
 
 from paddock.errors import PaddockError
 from paddock.messages import to_json
-from paddock.robots.import_model import ImportRequest, build_robot, read_source, source_of_text
+from paddock.robots.import_model import Imported, ImportRequest, build_robot, read_source, source_of_text
 
 LENGTH = struct.Struct("<Q")
 MAX_REPLY_BYTES = 2**30
@@ -37,7 +38,7 @@ def main() -> None:
         _write_frame(replies, _answer(json.loads(asked)))
 
 
-def _answer(asked: dict[str, object]) -> bytes:
+def _answer(asked: dict[str, Any]) -> bytes:
     """What came of one request, within its time."""
     reading, writing = os.pipe()
     child = os.fork()
@@ -45,7 +46,7 @@ def _answer(asked: dict[str, object]) -> bytes:
         os.close(reading)
         _serve_and_exit(asked, writing)
     os.close(writing)
-    deadline = time.monotonic() + float(str(asked["wall_s"]))
+    deadline = time.monotonic() + asked["wall_s"]
     try:
         content, in_time = _drain(reading, deadline)
     finally:
@@ -79,7 +80,7 @@ def _drain(fd: int, deadline: float) -> tuple[bytes, bool]:
     return b"", False
 
 
-def _serve_and_exit(asked: dict[str, object], writing: int) -> None:
+def _serve_and_exit(asked: dict[str, Any], writing: int) -> None:
     """In the child: import within limits, write the reply, leave without a trace."""
     status = 1
     try:
@@ -91,13 +92,12 @@ def _serve_and_exit(asked: dict[str, object], writing: int) -> None:
         os._exit(status)
 
 
-def _imported(asked: dict[str, object]) -> bytes:
+def _imported(asked: dict[str, Any]) -> bytes:
     try:
-        _limit(cpu_s=int(str(asked["cpu_s"])), memory=int(str(asked["memory"])))
-        request = ImportRequest(**{**asked["request"], "package_dirs": tuple(asked["request"]["package_dirs"])})  # type: ignore[index]
-        source = read_source(request)
+        _limit(cpu_s=asked["cpu_s"], memory=asked["memory"])
+        source = read_source(ImportRequest(**asked["request"]))
         _seal()
-        done = build_robot(source)
+        return _packed(build_robot(source))
     except PaddockError as refusal:
         return reply("refused", str(refusal), error=type(refusal).__name__)
     except MemoryError:
@@ -109,9 +109,11 @@ def _imported(asked: dict[str, object]) -> bytes:
     except Exception as error:  # the engine raises what it likes; the reader of the message can only do without the file
         text = f"{type(error).__name__}: {error}"
         return reply("memory" if "alloc" in text else "broken", text)
-    names = list(done.assets)
-    head = {"report": to_json(done.report), "xml": done.xml, "files": [[name, len(done.assets[name])] for name in names]}
-    return reply("imported", "", payload=b"".join(done.assets[name] for name in names), **head)
+
+
+def _packed(done: Imported) -> bytes:
+    files = [[name, len(content)] for name, content in done.assets.items()]
+    return reply("imported", "", payload=b"".join(done.assets.values()), report=to_json(done.report), xml=done.xml, files=files)
 
 
 def _limit(*, cpu_s: int, memory: int) -> None:

@@ -52,7 +52,9 @@ class Answer:
             return self.imported
         if self.outcome == "refused":
             raise {"BrokenModel": BrokenModel, "UnsafeFile": UnsafeFile}.get(self.error, PaddockError)(self.detail)
-        raise UnsafeFile(f"{file} was given up: {self.detail}. A model from a trusted source that is this large: simplify its meshes.")
+        raise UnsafeFile(
+            f"{file} was given up: {self.detail}. A model from a trusted source that is this large: simplify its meshes."
+        )
 
 
 class Jail:

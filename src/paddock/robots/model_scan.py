@@ -13,17 +13,60 @@ from paddock.errors import UnsafeFile
 MAX_XML_BYTES = 32 * 2**20
 MAX_DEPTH = 150
 MAX_ELEMENTS = 200_000
+MAX_NUMBER = 1e12
+"""The engine's own infinity is 1e10; beyond that, its sums overflow."""
 MAX_LENGTH = 1e6
 """Metres. A coordinate near 2**31 keeps the engine's tendon wrapping busy for ever."""
 
 NAMES = frozenset(
-    "name class childclass model prefix suffix body body1 body2 joint joint1 joint2 geom geom1 geom2 site site1 site2 tendon tendon1 "
-    "tendon2 actuator cranksite slidersite jointinparent refsite sidesite target mesh hfield material texture objname refname data "
-    "link file filename package type value reference".split()
+    [
+        "name",
+        "class",
+        "childclass",
+        "model",
+        "prefix",
+        "suffix",
+        "body",
+        "body1",
+        "body2",
+        "joint",
+        "joint1",
+        "joint2",
+        "geom",
+        "geom1",
+        "geom2",
+        "site",
+        "site1",
+        "site2",
+        "tendon",
+        "tendon1",
+        "tendon2",
+        "actuator",
+        "cranksite",
+        "slidersite",
+        "jointinparent",
+        "refsite",
+        "sidesite",
+        "target",
+        "mesh",
+        "hfield",
+        "material",
+        "texture",
+        "objname",
+        "refname",
+        "data",
+        "link",
+        "file",
+        "filename",
+        "package",
+        "type",
+        "value",
+        "reference",
+    ]
 )
 """Attributes whose words are names. A link may be called `inf`."""
 
-LENGTHS = frozenset("pos fromto size xyz vertex scale radius length refpos origin anchor".split())
+LENGTHS = frozenset(["pos", "fromto", "size", "xyz", "vertex", "scale", "radius", "length", "refpos", "origin", "anchor"])
 
 COUNTS: dict[str, dict[str, int]] = {
     "size": {
@@ -138,6 +181,8 @@ def _check_numbers(element: ET.Element, name: str, value: str, where: str) -> No
             continue
         if not math.isfinite(number):
             raise UnsafeFile(f'{where}: {name}="{value[:80]}" of {_titled(element)} is not finite.')
+        if abs(number) > MAX_NUMBER:
+            raise UnsafeFile(f'{where}: {name}="{value[:80]}" of {_titled(element)} is beyond {MAX_NUMBER:g}.')
         if name in LENGTHS and abs(number) > MAX_LENGTH:
             raise UnsafeFile(f'{where}: {name}="{value[:80]}" of {_titled(element)} is beyond {MAX_LENGTH:,.0f} m.')
 

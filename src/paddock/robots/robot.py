@@ -29,7 +29,7 @@ class Robot:
     tool: str | None = None
     """The site that an arm works with."""
     gains: Gains | Mapping[str, Gains] | None = None
-    """Of the joints' servos when a task commands positions: one pair for all, or one for each. None keeps the model's own servos."""
+    """Of the servos that hold commanded positions: one pair for all joints, or one for each. None keeps the model's own."""
     camera: str | int = "track"
     """The camera that pictures are taken from."""
 

@@ -18,7 +18,7 @@ def stl_of(triangles: np.ndarray) -> bytes:
 
 def binary_stl(content: bytes) -> bytes:
     """The same mesh in binary form, where it is text. What is neither is left for the engine to refuse."""
-    if not content.lstrip()[:5].lower() == b"solid" or _is_binary(content):
+    if content.lstrip()[:5].lower() != b"solid" or _is_binary(content):
         return content
     try:
         corners = np.array([match.groups() for match in VERTEX.finditer(content)], dtype=float)

@@ -24,7 +24,8 @@ def layout_of(model: mujoco.MjModel, *, control_dt: float, device: torch.device)
     low, high = np.where(limited, model.actuator_ctrlrange, [-np.inf, np.inf]).T
     scaled_low, scaled_high = np.where(limited, model.actuator_ctrlrange, [-1.0, 1.0]).T
     driven = _driven_joints(model)
-    home_joint = [home[model.jnt_qposadr[j]] if j is not None else (scaled_low[i] + scaled_high[i]) / 2 for i, j in enumerate(driven)]
+    middle, half = (scaled_high + scaled_low) / 2, (scaled_high - scaled_low) / 2
+    home_joint = [middle[i] if j is None else home[model.jnt_qposadr[j]] for i, j in enumerate(driven)]
 
     def constant(values: object) -> torch.Tensor:
         return torch.as_tensor(np.asarray(values), dtype=torch.float32, device=device)
@@ -41,8 +42,8 @@ def layout_of(model: mujoco.MjModel, *, control_dt: float, device: torch.device)
         home_sensordata=constant(_sensordata_at(model, home)),
         ctrl_low=constant(low),
         ctrl_high=constant(high),
-        ctrl_middle=constant((scaled_high + scaled_low) / 2),
-        ctrl_half=constant((scaled_high - scaled_low) / 2),
+        ctrl_middle=constant(middle),
+        ctrl_half=constant(half),
         nv=model.nv,
         control_dt=control_dt,
     )

@@ -71,8 +71,9 @@ class EndEffector:
         now = torch.cat([joint_reading(state, joint) for joint in home.chain.joints], dim=1)
         told = torch.cat([state.ctrl[:, own] for own in columns], dim=1)
         begun = (state.ctrl != 0).any(1)  # ctrl is zero until an episode's first command
-        q = torch.where(begun[:, None], torch.clamp(told, now - LEAD, now + LEAD), now)
-        goal = home.chain.pose(q)[0] + state.action[:, :3] * self.step
+        # in double precision: what single precision loses, a target that goes on from its last value would add up
+        q = torch.where(begun[:, None], torch.clamp(told, now - LEAD, now + LEAD), now).double()
+        goal = home.chain.pose(q)[0] + state.action[:, :3].double() * self.step
         q = q + (home.q - q) * POSTURE
         for _ in range(2):  # the second time for what bends and damping have left over
             pos, rotation, jacobian = home.chain.jacobian(q)
@@ -81,7 +82,7 @@ class EndEffector:
                 q = q + damped(jacobian, error, DAMPING)
             else:
                 q = q + damped(jacobian[:, :3], goal - pos, DAMPING)
-        return q
+        return q.to(torch.float32)
 
     def _grip(self, state: State) -> Tensor:
         """ctrl with the gripper's columns right; (n, nu)."""
@@ -95,11 +96,11 @@ class EndEffector:
 
     @cached_property
     def _elsewhere(self) -> "dict[torch.device, HomePose]":
-        return {torch.device("cpu"): self._home}
+        return {}
 
     def _on(self, device: torch.device) -> "HomePose":
         if device not in self._elsewhere:
-            self._elsewhere[device] = self._home.to(device)
+            self._elsewhere[device] = self._home.to(device, torch.float64)
         return self._elsewhere[device]
 
 
@@ -124,8 +125,9 @@ class HomePose:
         q = torch.tensor([[qpos[model.joint(joint).qposadr[0]] for joint in chain.joints]], dtype=torch.float32)
         return HomePose(chain, q, chain.pose(q)[1])
 
-    def to(self, device: torch.device) -> "HomePose":
-        return HomePose(self.chain.to(device), self.q.to(device), self.rotation.to(device))
+    def to(self, device: torch.device, dtype: torch.dtype = torch.float32) -> "HomePose":
+        """The same on a device, in the precision of the positions that it will be given."""
+        return HomePose(self.chain.to(device, dtype), self.q.to(device, dtype), self.rotation.to(device, dtype))
 
 
 def joint_reading(state: State, joint: str) -> Tensor:

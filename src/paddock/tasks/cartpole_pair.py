@@ -100,5 +100,12 @@ CARTPOLE_PAIR = Task(
         vel=0.1,
     ),
     expert=both(BalanceAt()),
-    presets={"default": {"steps": 1_200_000, "num_worlds": 256, "ppo": {"target_kl": 0.02}}},
+    presets={
+        # twice the minibatches and a shorter sight: without them some seeds need twice the steps
+        "default": {
+            "steps": 900_000,
+            "num_worlds": 256,
+            "ppo": {"target_kl": 0.02, "minibatches": 8, "discount": 0.98},
+        },
+    },
 )

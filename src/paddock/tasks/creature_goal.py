@@ -51,15 +51,17 @@ class RunAndJump:
     under: float = 0.4
     """Jump when nearer than this on the plan, m."""
     lift: float = 1.1
-    """Height of a full jump, m; one grows about with the square of its action."""
+    """Height of a full jump, m; it grows about with the square of the push."""
+    resolve: float = Exertion.resolve
+    """The upward action at which a jump begins."""
 
     def __call__(self, state: State) -> Tensor:
         ahead, vel = goal_vector(state), state.sensor("joint_vel")
         walk = (self.approach * ahead[:, :2] - self.brake * vel[:, :2]).clamp(-self.cruise, self.cruise)
         near = ahead[:, :2].norm(dim=1) < self.under
-        height = (ahead[:, 2] / self.lift).clamp(0.0, 1.0)
+        push = (ahead[:, 2] / self.lift).clamp(0.0, 1.0).sqrt()
         on_ground = state.sensor("joint_pos")[:, 2] < GROUNDED
-        jump = torch.where(near & on_ground, height.sqrt(), 0.0)
+        jump = torch.where(near & on_ground, self.resolve + (1 - self.resolve) * push, 0.0)
         return torch.cat([walk, jump[:, None]], dim=1)
 
 

@@ -125,13 +125,16 @@ class Stamina:
 class Exertion:
     """Accelerations along x, y and up, each as a part of what the creature can do; (n, 3) forces, on a mass of 1 kg.
 
-    It pushes up only from the ground, and with less and less force as the last of its stamina goes.
+    It pushes up only from the ground, and with less and less force as the last of its stamina goes. An upward action below
+    `resolve` is no jump: where any positive one would do, the noise of exploring jumps by itself and nobody learns to mean it.
     """
 
     stamina: str = "stamina"
     """The memory that holds it."""
     tired: float = 0.1
     """Below this much stamina the force fades, to nothing when it is spent."""
+    resolve: float = 0.5
+    """From here to 1 the upward action goes from no jump to a full one."""
 
     def actuate(self, spec: mujoco.MjSpec, robot: Robot) -> None:
         if robot.joints != ("x", "y", "z"):
@@ -145,5 +148,6 @@ class Exertion:
     def __call__(self, state: State) -> Tensor:
         strength = (Remembered(self.stamina)(state) / self.tired).clamp(max=1.0)[:, None]
         grounded = (state.sensor("joint_pos")[:, 2:] < GROUNDED).to(torch.float32)
-        push = torch.cat([state.action[:, :2], state.action[:, 2:].clamp(min=0.0) * grounded], dim=1)
+        jump = (state.action[:, 2:] - self.resolve).clamp(min=0.0) * (1 / (1 - self.resolve))
+        push = torch.cat([state.action[:, :2], jump * grounded], dim=1)
         return push * strength * state.layout.ctrl_high

@@ -57,9 +57,9 @@ class Chain:
             turns=constant(hinges)[:, None],
         )
 
-    def to(self, device: torch.device) -> Chain:
-        """The same chain with its constants on a device."""
-        return Chain(self.joints, self.basis.to(device), self.tip.to(device), self.turns.to(device))
+    def to(self, device: torch.device, dtype: torch.dtype = torch.float32) -> Chain:
+        """The same chain with its constants on a device, in the precision of the positions that it will be given."""
+        return Chain(self.joints, self.basis.to(device, dtype), self.tip.to(device, dtype), self.turns.to(device, dtype))
 
     def frames(self, q: Tensor) -> tuple[Tensor, Tensor]:
         """Each joint's frame (n, k, 4, 4) and the site's (n, 4, 4), for joint positions q (n, k)."""
@@ -91,7 +91,7 @@ def damped(jacobian: Tensor, error: Tensor, damping: float) -> Tensor:
     Near a singular pose, where an exact step would be huge, `damping` keeps it small at the price of some error.
     """
     rows = jacobian.shape[1]
-    square = torch.bmm(jacobian, jacobian.transpose(1, 2)) + damping**2 * torch.eye(rows, device=error.device)
+    square = torch.bmm(jacobian, jacobian.transpose(1, 2)) + damping**2 * torch.eye(rows, dtype=error.dtype, device=error.device)
     return torch.bmm(jacobian.transpose(1, 2), solve(square, error)[:, :, None])[:, :, 0]
 
 

@@ -15,7 +15,8 @@ def walk(robot: Robot) -> Task:
     privileged = {"base_vel": t.base_vel, "height": t.height}
     return Task(
         name=f"{robot.name}-walk",
-        summary=f"Follow commands of up to {speed:g} m/s ahead, {speed / 2:g} m/s sideways and 1 rad/s, within {speed / 4:g} m/s on average.",
+        summary=f"Follow commands of up to {speed:g} m/s ahead, {speed / 2:g} m/s sideways and 1 rad/s, "
+        f"within {speed / 4:g} m/s on average.",
         robot=robot,
         control_dt=0.02,
         episode_s=20.0,
