@@ -36,7 +36,7 @@ class Shrinking:
         ({"randomize": {"push": t.Push(body="trnk", newtons=(1, 2), every_s=1)}}, "randomize term 'push': unknown body 'trnk'"),
         ({"randomize": {"mass": t.Mass(2.0, 1.0, "pole")}}, "0 < low <= high"),
         ({"randomize": {"mass": t.Mass(1.0, 2.0, "pool")}}, "Did you mean 'pole'"),
-        ({"robot": Robot(name="r", xml=POLE, joints=("hing",))}, "unknown joint of robot r: 'hing'. Did you mean 'hinge'"),
+        ({"robot": Robot(name="r", xml=POLE, joints=("hing",))}, "unknown actuator of robot r: 'hing'. Did you mean 'hinge'"),
         ({"robot": Robot(name="r", xml=POLE, joints=("hinge",), base="pol")}, "unknown body of robot r: 'pol'"),
         ({"robot": Robot(name="r", xml="<mujoco><oops/></mujoco>", joints=())}, "cannot read robot 'r'"),
         ({"robot": Robot(name="r", xml="my.xml", joints=())}, r"no MJCF. For a file, give Path\('my.xml'\)"),
