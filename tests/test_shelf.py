@@ -112,7 +112,7 @@ def test_a_list_reads_the_card_of_an_archive_and_nothing_behind_it(root: Path) -
 
 
 def test_a_run_that_changes_while_it_is_packed_stays(root: Path) -> None:
-    (root / A / "large").write_bytes(os.urandom(4_000_000))  # so that packing takes a while
+    (root / A / "large").write_bytes(os.urandom(16_000_000))  # so that packing takes a while
     done = threading.Event()
 
     def write() -> None:
