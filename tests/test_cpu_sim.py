@@ -279,3 +279,20 @@ def test_layout_groups_only_what_lies_together() -> None:
     assert layout.qpos["ball"] == slice(8, 15) and layout.qvel["ball"] == slice(7, 13)
     scattered = BOXES.replace('<touch name="touch" site="under"/>', '<touch name="pos/touch" site="under"/>')
     assert "pos" not in layout_of(compiled(scattered), control_dt=0.016, device=sim.device).sensors
+
+
+def test_the_engine_does_not_read_the_clock() -> None:
+    sim = boxes(2)
+    data = mujoco.MjData(sim.model)
+    mujoco.mj_step(sim.model, data)
+    assert data.timer[int(mujoco.mjtTimer.mjTIMER_STEP)].number == 1
+    assert data.timer[int(mujoco.mjtTimer.mjTIMER_STEP)].duration == 0.0
+
+
+def test_a_clock_of_the_users_own_stays() -> None:
+    mujoco.set_mjcb_time(lambda: 1.0)
+    try:
+        boxes(2)
+        assert mujoco.get_mjcb_time() is not None
+    finally:
+        mujoco.set_mjcb_time(None)

@@ -13,6 +13,7 @@ from torch import Tensor
 from paddock.contracts import Worlds
 from paddock.cores import usable_cores
 from paddock.errors import BrokenModel, PaddockError, unknown
+from paddock.sims.engine import stop_engine_timers
 
 VEL, ACC, NONE = (int(s) for s in (mujoco.mjtStage.mjSTAGE_VEL, mujoco.mjtStage.mjSTAGE_ACC, mujoco.mjtStage.mjSTAGE_NONE))
 # contacts or constraints left out for want of memory, positions, velocities or accelerations that are no numbers, bad controls
@@ -44,6 +45,7 @@ class CpuSim:
             raise PaddockError(f"num_threads is {num_threads}; leave it out for all usable cores, or give at least 1.")
         # The engine writes warnings to a log file in the working folder unless somebody listens; `failed` is how we do.
         mujoco.set_mju_user_warning(lambda message: None)
+        stop_engine_timers()
         self.model = model
         self.num_worlds = num_worlds
         self.num_threads = min(num_threads or usable_cores(), num_worlds)

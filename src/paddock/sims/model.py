@@ -1,13 +1,10 @@
 """From a spec to the one model every backend compiles: saved as XML text, with its arena sized by use."""
 
-import ctypes
-from functools import cache
-from pathlib import Path
-
 import mujoco
 import numpy as np
 
 from paddock.errors import broken_model
+from paddock.sims.engine import write_every_digit
 
 ARENA_MIN = 256 * 1024
 ARENA_MARGIN = 8  # the worst pile-up seen later has been well under this times the measured peak
@@ -20,7 +17,7 @@ def model_text(spec: mujoco.MjSpec, *, lean: bool) -> str:
     A lean model leaves out what changes no bit of the motion: the geoms that are only there to be looked at, and, where there
     is one kinematic tree, the search for islands of constraints, which finds that one. Together about a sixth of the cost.
     """
-    _write_every_digit()
+    write_every_digit()
     try:
         if lean:
             spec.discard_visual()
@@ -40,19 +37,6 @@ def compile_text(text: str) -> mujoco.MjModel:
         return mujoco.MjModel.from_xml_string(text)
     except (ValueError, mujoco.FatalError) as refusal:
         raise broken_model("the saved model text", refusal) from None
-
-
-@cache
-def _write_every_digit() -> None:
-    """Save numbers with 17 digits, so that the text compiles to the very model the spec does; the default is six.
-
-    The engine keeps the setting to itself. Where it cannot be reached the text has six digits, still the same for all.
-    """
-    package = Path(mujoco.__file__).parent
-    for library in (*package.glob("libmujoco*"), *package.glob("mujoco.dll")):
-        setter = getattr(ctypes.CDLL(str(library)), "_mjPRIVATE__set_xml_precision", None)
-        if setter is not None:
-            setter(17)
 
 
 def _check_numbers(model: mujoco.MjModel) -> None:
