@@ -287,12 +287,3 @@ def test_the_engine_does_not_read_the_clock() -> None:
     mujoco.mj_step(sim.model, data)
     assert data.timer[int(mujoco.mjtTimer.mjTIMER_STEP)].number == 1
     assert data.timer[int(mujoco.mjtTimer.mjTIMER_STEP)].duration == 0.0
-
-
-def test_a_clock_of_the_users_own_stays() -> None:
-    mujoco.set_mjcb_time(lambda: 1.0)
-    try:
-        boxes(2)
-        assert mujoco.get_mjcb_time() is not None
-    finally:
-        mujoco.set_mjcb_time(None)
