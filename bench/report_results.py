@@ -53,20 +53,25 @@ def _learned(task: str, rows: Rows) -> str:
 
 def throughput() -> list[str]:
     found = _read("throughput")
-    lines = ["| learner | env steps/s |", "|---|--:|"]
-    lines += [f"| {name} | {rate:,.0f} |" for name, rate in found["env_steps_per_s"].items()]
     versions = ", ".join(f"{name} {number}" for name, number in found["versions"].items())
-    limit = found.get("ratio_of_the_engine_alone")
-    engine = "" if limit is None else f" The engine alone, which nobody can overtake, would be {limit:.1f} times as fast."
-    return [
+    parts = [
         "## Training throughput",
-        f"`python bench/throughput.py`: PPO on Ant-v5, rollouts of {found['rollout']:,} steps, {found['epochs']} epochs, "
-        f"minibatches of {found['minibatch']:,}, two hidden layers of {found['hidden'][0]}, interleaved; "
-        f"{found['machine']}; {versions}.",
-        "\n".join(lines),
-        f"Paddock trains **{found['ratio']:.1f} times** as fast as the best setting of Stable-Baselines3 (median of "
-        f"{found['rounds']} rounds: {', '.join(f'{ratio:.2f}' for ratio in found['ratios'])}).{engine}",
+        f"`python bench/throughput.py`: PPO on Ant-v5 with two hidden layers of {found['hidden'][0]} and normalised observations "
+        "and returns, each side with the number of worlds that it is fastest with, every contender a process of its own, in "
+        f"turns; {found['machine']}; {versions}.",
     ]
+    for measured in found["settings"].values():
+        setting = measured["setting"]
+        lines = ["| | env steps/s |", "|---|--:|"]
+        lines += [f"| {name} | {rate:,.0f} |" for name, rate in measured["env_steps_per_s"].items()]
+        parts += [
+            f"Rollouts of {setting['rollout']:,} steps, {setting['epochs']} epochs, minibatches of {setting['minibatch']:,}:",
+            "\n".join(lines),
+            f"Paddock trains **{measured['ratio']:.1f} times** as fast as the best setting of Stable-Baselines3 (median of "
+            f"{found['rounds']} rounds: {', '.join(f'{ratio:.2f}' for ratio in measured['ratios'])}). The engine alone, which "
+            f"nobody can overtake, would be {measured['ratio_of_the_engine_alone']:.1f} times as fast.",
+        ]
+    return parts
 
 
 def recorder() -> list[str]:

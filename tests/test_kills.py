@@ -46,15 +46,15 @@ SHOTS = {
 }
 
 
-def without(wrong: Callable[[str, Tensor], Tensor | None]) -> Callable[[Path], None]:
-    """Write the newest checkpoint of a run again, each tensor as `wrong` has it, or not at all."""
+def with_other(wrong: Callable[[str, Tensor], Tensor]) -> Callable[[Path], None]:
+    """Write the newest checkpoint of a run again, each tensor as `wrong` has it."""
 
     def meddle(run: Path) -> None:
         checkpoints = RunFolder(run).checkpoints
         found = checkpoints.load()
         atomic.remove_folder(found.path)
         changed = {name: wrong(name, value) for name, value in found.tensors.items()}
-        checkpoints.save({name: value for name, value in changed.items() if value is not None}, found.card, keep=9)
+        checkpoints.save(changed, found.card, keep=9)
 
     return meddle
 
@@ -72,8 +72,8 @@ def flip_a_byte(run: Path) -> None:
 
 
 WRONG: dict[str, Callable[[Path], None]] = {
-    "no moments": without(lambda name, value: None if name.startswith("learner/optimizer/") else value),
-    "another generator": without(lambda name, value: torch.Generator().get_state() if name == "learner/random" else value),
+    "no moments": with_other(lambda name, value: torch.zeros_like(value) if name.startswith("learner/optimizer/") else value),
+    "another generator": with_other(lambda name, value: torch.Generator().get_state() if name == "learner/random" else value),
     "an episode lost": lose_an_episode,
 }
 

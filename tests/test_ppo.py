@@ -8,7 +8,9 @@ import torch
 
 import paddock
 from paddock.contracts import Learner
+from paddock.errors import PaddockError
 from paddock.learn.actor_critic import ActorCritic
+from paddock.learn.adam import Adam
 from paddock.learn.normalizer import Normalizer
 from paddock.learn.ppo import Ppo, PpoConfig
 from paddock.learn.returns import advantages
@@ -126,7 +128,7 @@ def test_a_saved_learner_goes_on_bit_for_bit() -> None:
 
     forgetful = Ppo(other_env, SMALL, seed=9)
     other_env.load(world)
-    forgetful.load({name: value for name, value in saved.items() if not name.startswith("optimizer/")})
+    forgetful.load({name: torch.zeros_like(value) if name.startswith("optimizer/") else value for name, value in saved.items()})
     forgetful.update(other_env)
     assert not torch.equal(forgetful.state()["policy/log_std"], ppo.state()["policy/log_std"])
 
@@ -148,7 +150,7 @@ def test_the_learning_rate_follows_the_change_or_the_schedule() -> None:
     adaptive = Ppo(env, replace(SMALL, learning_rate=1e-3, target_kl=0.01), seed=0)
     for kl, expected in ((0.03, 1e-3 / 1.5), (0.01, 1e-3 / 1.5), (0.001, 1e-3)):
         adaptive._adapt(kl)
-        assert adaptive.optimizer.param_groups[0]["lr"] == pytest.approx(expected)
+        assert adaptive.learning_rate == pytest.approx(expected)
     annealed = Ppo(env, replace(SMALL, learning_rate=1e-3, target_kl=0.0, anneal_steps=64), seed=0)
     rates = [annealed.update(env)["learning_rate"] for _ in range(4)]  # 16 steps each
     assert rates == pytest.approx([0.75e-3, 0.5e-3, 0.25e-3, 0.0])
@@ -172,3 +174,47 @@ def test_a_truncated_episode_is_valued_by_its_final_observation() -> None:
     assert [t for t, _, _ in ppo._rollout.cut] == [2, 5]
     final = ppo._rollout.cut[0][2]
     assert not torch.equal(final, ppo._rollout.critic_obs[3])  # which is where the next episode begins
+
+
+def test_adam_is_pytorchs_on_one_vector() -> None:
+    ours, theirs = (ActorCritic({"policy": 3}, 2, hidden=(8, 8), log_std=-0.5) for _ in range(2))
+    theirs.load_state_dict(ours.state_dict())
+    adam, reference = Adam(ours), torch.optim.Adam(theirs.parameters(), lr=1e-2, eps=1e-5)
+    for step in range(5):
+        for net in (ours, theirs):
+            net.zero_grad()
+            sum((value * (step + 1)).square().sum() for value in net.parameters()).backward()
+        adam.step(torch.cat([value.grad.flatten() for value in ours.parameters()]), learning_rate=torch.tensor(1e-2))
+        reference.step()
+    for mine, other in zip(ours.parameters(), theirs.parameters(), strict=True):
+        torch.testing.assert_close(mine, other, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")  # of what PyTorch's compiler itself uses
+def test_compiled_learning_is_the_same_and_goes_on_bit_for_bit() -> None:
+    env = paddock.make("cartpole-balance", num_worlds=8)
+    config = replace(SMALL, learn_threads=1, entropy_weight=0.01, value_clip=0.3, recompute_advantages=True)
+    plain = Ppo(env, config, seed=0)
+    world = env.save()
+    plain_numbers = plain.update(env)
+    compiled = Ppo(env, replace(config, compiled=True), seed=0)
+    env.load(world)
+    numbers = compiled.update(env)
+    assert numbers == pytest.approx(plain_numbers, rel=1e-3, abs=1e-5)
+    for name, value in plain.state().items():
+        torch.testing.assert_close(compiled.state()[name], value, rtol=1e-3, atol=1e-5)
+
+    saved, world = compiled.state(), env.save()
+    compiled.update(env)
+    again = Ppo(env, replace(config, compiled=True), seed=5)
+    again.load(saved)
+    env.load(world)
+    again.update(env)
+    assert all(torch.equal(value, again.state()[name]) for name, value in compiled.state().items())
+
+
+def test_compiled_learning_without_a_compiler_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("CXX", raising=False)
+    with pytest.raises(PaddockError, match=r"needs a C\+\+ compiler.*apt install"):
+        Ppo(paddock.make("cartpole-balance"), replace(SMALL, compiled=True), seed=0)

@@ -43,6 +43,10 @@ class ActorCritic(nn.Module):
         """(m,)."""
         return self.critic(self.critic_norm(everything))[:, 0]
 
+    def forward(self, seen: Tensor, critic_seen: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Log-probability of actions (m,) and value (m,) for observations that are normalised already, and the entropy ()."""
+        return self.log_prob(self.actor(seen), action), self.critic(critic_seen)[:, 0], self.entropy()
+
     def log_prob(self, mean: Tensor, action: Tensor) -> Tensor:
         """Of actions as drawn, before an environment clips them; (m,)."""
         standard = (action - mean) * (-self.log_std).exp()

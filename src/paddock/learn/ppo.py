@@ -6,16 +6,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
+from torch.func import functional_call
 
 from paddock.contracts import Env, Obs
 from paddock.cores import torch_threads
 from paddock.learn.actor_critic import ActorCritic, everything
+from paddock.learn.adam import Adam
+from paddock.learn.compiled import compiled
 from paddock.learn.normalizer import Normalizer
 from paddock.learn.returns import advantages
 
 SLOWEST, FASTEST = 1e-5, 1e-2
 """Between these the adaptive learning rate stays."""
+LOGGED = ("policy_loss", "value_loss", "kl", "clipped", "grad_norm")
+"""Of each minibatch."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +63,9 @@ class PpoConfig:
     """PyTorch threads while acting: the physics has threads of its own."""
     learn_threads: int = 0
     """PyTorch threads while learning; 0 takes as many as PyTorch would."""
+    compiled: bool = False
+    """Learn from minibatches with code compiled for them: it takes a C++ compiler and some 20 s, and pays from about 30,000
+    small minibatches on."""
 
 
 class Rollout:
@@ -91,7 +99,9 @@ class Ppo:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)  # torch initialises weights from its global generator only
             self.policy = ActorCritic(env.obs_sizes, env.action_size, hidden=config.hidden, log_std=config.log_std).to(env.device)
-        self.optimizer = torch.optim.Adam(self.policy.parameters(), lr=config.learning_rate, eps=1e-5, fused=True)
+        self.learning_rate = config.learning_rate
+        self._adam = Adam(self.policy)
+        self._improve = compiled(self._descend) if config.compiled else self._descend
         self.returns = Normalizer(1).to(env.device)
         self._discounted = torch.zeros(env.num_worlds, device=env.device)
         self._rollout = Rollout(env, config.horizon)
@@ -137,39 +147,59 @@ class Ppo:
         mean_reward = float(roll.reward.mean())
         roll.reward.mul_((self.returns.var + 1e-8).rsqrt().to(roll.reward.dtype))
         value, advantage, target = self._estimate()
-        sums = {"policy_loss": 0.0, "value_loss": 0.0, "kl": 0.0, "clipped": 0.0, "grad_norm": 0.0}
-        parts = config.epochs * config.minibatches
-        last_kl = 0.0
-        for part, rows in enumerate(self._minibatches(action.shape[0])):
-            if config.recompute_advantages and part and part % config.minibatches == 0:
+        sums = torch.zeros(config.epochs, len(LOGGED), device=action.device)
+        rate = torch.tensor(self.learning_rate, device=action.device)
+        for epoch in range(config.epochs):
+            if config.recompute_advantages and epoch:
                 _, advantage, target = self._estimate()
-            log_ratio = policy.log_prob(policy.actor(seen[rows]), action[rows]) - log_prob[rows]
-            ratio, gain = log_ratio.exp(), advantage[rows]
-            policy_loss = -torch.minimum(ratio * gain, ratio.clamp(1 - config.clip, 1 + config.clip) * gain).mean()
-            value_loss = self._value_loss(policy.critic(critic_seen[rows])[:, 0], value[rows], target[rows])
-            loss = policy_loss + config.value_weight * value_loss - config.entropy_weight * policy.entropy()
-            self.optimizer.zero_grad()
-            loss.backward()
-            grad_norm = nn.utils.clip_grad_norm_(policy.parameters(), config.max_grad_norm)
-            self.optimizer.step()
-            with torch.no_grad():
-                kl = (ratio - 1 - log_ratio).mean()  # an estimate that is never negative
-                clipped = ((ratio - 1).abs() > config.clip).float().mean()
-            if part >= parts - config.minibatches:
-                last_kl += kl.item() / config.minibatches
-            for name, number in zip(sums, (policy_loss, value_loss, kl, clipped, grad_norm), strict=True):
-                sums[name] += number.item() / parts
-        self._adapt(last_kl)
+            columns = (seen, critic_seen, action, log_prob, advantage, value, target)
+            for rows in self._minibatches(len(action)):
+                self._improve(rate, sums[epoch], rows, *columns)
+        means = sums / config.minibatches
+        self._adapt(means[-1, LOGGED.index("kl")].item())
         # after the epochs, so that stored and recomputed probabilities were normalised alike
         policy.policy_norm.observe(_flat(roll.policy_obs))
         policy.critic_norm.observe(_flat(roll.critic_obs[:-1]))
         return {
             "reward": mean_reward,
-            **sums,
+            **dict(zip(LOGGED, means.mean(0).tolist(), strict=True)),
             "explained": _explained(value, target),
-            "learning_rate": self.optimizer.param_groups[0]["lr"],
+            "learning_rate": self.learning_rate,
             "std": policy.log_std.exp().mean().item(),
         }
+
+    def _descend(self, rate: Tensor, sums: Tensor, rows: Tensor, *columns: Tensor) -> None:
+        """One step down the gradient of the loss over a minibatch, the `rows` of `columns`; adds what is `LOGGED` to `sums`."""
+        adam, config = self._adam, self.config
+        loss, seen = self._loss(adam.named(adam.weights), *(column[rows] for column in columns))
+        (grad,) = torch.autograd.grad(loss, adam.weights)
+        norm = grad.norm()
+        adam.step(grad * (config.max_grad_norm / (norm + 1e-6)).clamp(max=1.0), learning_rate=rate)
+        sums += torch.stack([*seen, norm])
+
+    def _loss(
+        self,
+        weights: dict[str, Tensor],
+        seen: Tensor,
+        critic_seen: Tensor,
+        action: Tensor,
+        log_prob: Tensor,
+        advantage: Tensor,
+        before: Tensor,
+        target: Tensor,
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """What an update makes small, and the first four of `LOGGED`; () each."""
+        config = self.config
+        new_log_prob, value, entropy = functional_call(self.policy, weights, (seen, critic_seen, action))
+        log_ratio = new_log_prob - log_prob
+        ratio = log_ratio.exp()
+        policy_loss = -torch.minimum(ratio * advantage, ratio.clamp(1 - config.clip, 1 + config.clip) * advantage).mean()
+        value_loss = self._value_loss(value, before, target)
+        loss = policy_loss + config.value_weight * value_loss - config.entropy_weight * entropy
+        with torch.no_grad():
+            kl = (ratio - 1 - log_ratio).mean()  # an estimate that is never negative
+            clipped = ((ratio - 1).abs() > config.clip).float().mean()
+        return loss, (policy_loss.detach(), value_loss.detach(), kl, clipped)
 
     @torch.no_grad()
     def _estimate(self) -> tuple[Tensor, Tensor, Tensor]:
@@ -201,32 +231,31 @@ class Ppo:
         return loss.mean()
 
     def _minibatches(self, samples: int) -> Iterator[Tensor]:
-        for _ in range(self.config.epochs):
-            order = torch.randperm(samples, generator=self._random, device=self._random.device)
-            yield from order.chunk(self.config.minibatches)
+        """All samples once, in random order."""
+        order = torch.randperm(samples, generator=self._random, device=self._random.device)
+        yield from order.chunk(self.config.minibatches)
 
     def _adapt(self, kl: float) -> None:
         """Slow down where the policy changed too much in its last pass, speed up where it barely did; or follow the schedule.
 
         Once an update: within one, the first parts always look as if nothing changed, and the rate would only swing.
         """
-        config, group = self.config, self.optimizer.param_groups[0]
+        config = self.config
         if config.target_kl:
             if kl > 2 * config.target_kl:
-                group["lr"] = max(SLOWEST, group["lr"] / 1.5)
+                self.learning_rate = max(SLOWEST, self.learning_rate / 1.5)
             elif kl < 0.5 * config.target_kl:
-                group["lr"] = min(FASTEST, group["lr"] * 1.5)
+                self.learning_rate = min(FASTEST, self.learning_rate * 1.5)
         elif config.anneal_steps:
-            group["lr"] = config.learning_rate * max(0.0, 1 - self.env_steps / config.anneal_steps)
+            self.learning_rate = config.learning_rate * max(0.0, 1 - self.env_steps / config.anneal_steps)
 
     def state(self) -> dict[str, Tensor]:
         """Everything that the next update depends on, as named tensors."""
         saved = {f"policy/{name}": value for name, value in self.policy.state_dict().items()}
         saved |= {f"returns/{name}": value for name, value in self.returns.state_dict().items()}
         saved |= {f"obs/{group}": value for group, value in self._obs.items()}
-        for i, moments in self.optimizer.state_dict()["state"].items():
-            saved |= {f"optimizer/{i}/{name}": value for name, value in moments.items()}
-        saved["learning_rate"] = torch.tensor(self.optimizer.param_groups[0]["lr"], dtype=torch.float64)
+        saved |= {f"optimizer/{name}": value for name, value in self._adam.state().items()}
+        saved["learning_rate"] = torch.tensor(self.learning_rate, dtype=torch.float64)
         saved["discounted"], saved["random"] = self._discounted, self._random.get_state()
         saved["env_steps"] = torch.tensor(self.env_steps)
         return {name: value.detach().clone() for name, value in saved.items()}
@@ -237,12 +266,8 @@ class Ppo:
         self.returns.load_state_dict(_under("returns/", saved))
         seen = _under("obs/", saved)  # in any order, and the critic sees groups side by side
         self._obs = {group: seen[group].clone() for group in self._groups if group in seen}
-        moments: dict[int, dict[str, Tensor]] = {}
-        for name, value in _under("optimizer/", saved).items():
-            index, _, moment = name.partition("/")
-            moments.setdefault(int(index), {})[moment] = value.clone()
-        self.optimizer.load_state_dict(self.optimizer.state_dict() | {"state": moments})
-        self.optimizer.param_groups[0]["lr"] = saved["learning_rate"].item()
+        self._adam.load(_under("optimizer/", saved))
+        self.learning_rate = saved["learning_rate"].item()
         self._discounted.copy_(saved["discounted"])
         self._random.set_state(saved["random"].cpu())
         self.env_steps = int(saved["env_steps"])
