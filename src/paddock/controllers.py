@@ -48,7 +48,7 @@ def export_controller(
         raise PaddockError(f"a {type(policy).__name__} has no method mean(policy_obs), which gives the action to export.")
     _check_place(folder)
     actor = cast(Actor, deepcopy(policy).cpu().eval())
-    worlds = Environment(env.task, num_worlds=WORLDS, seed=env.seed, num_threads=1)
+    worlds = Environment(env.task.deployed, num_worlds=WORLDS, seed=env.seed, num_threads=1)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as beside:
         graph = controller_graph(worlds, actor)

@@ -18,6 +18,7 @@ def check_parts(task: Task) -> None:
     seen = ", ".join(task.observe)
     wrong = [f"history of '{name}', which is not in observe: {seen}" for name in task.history if name not in task.observe]
     wrong += [f"history of '{name}' over {steps} steps; at least 1" for name, steps in task.history.items() if steps < 1]
+    wrong += [f"noise of '{name}', which is not in observe: {seen}" for name in task.noise if name not in task.observe]
     wrong += [f"reward '{name}' is not a pair (weight, term)" for name, part in task.reward.items() if not _is_weighted(part)]
     wrong += [f"a done term called '{name}', a name that is taken" for name in task.done if name in RESERVED_ENDS]
     wrong += [

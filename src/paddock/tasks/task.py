@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, Protocol, runtime_checkable
 
@@ -15,6 +15,7 @@ from paddock.contracts import Layout, Memory, Obs, State, Term
 from paddock.errors import blame, broken_model
 from paddock.robots import Robot
 from paddock.tasks.memories import History
+from paddock.tasks.noise import Noise, NoiseScale, Noisy, Reading, columns
 from paddock.tasks.scenes import flat_floor
 
 
@@ -107,6 +108,8 @@ class Task:
     """What the task must remember; advanced once a step, in this order, each seeing the new values before it."""
     history: Mapping[str, int] = field(default_factory=dict)
     """Observations of `observe` to stack: the last so many control steps, oldest first."""
+    noise: Mapping[str, Noise] = field(default_factory=dict)
+    """What sensors add to the truth, by the name of the observation. A robot's own sensors bring theirs, so exports have none."""
     randomize: Mapping[str, ModelRandomizer | Disturbance] = field(default_factory=dict)
     scene: Callable[[Robot], mujoco.MjSpec] = flat_floor
     """The world around the robot."""
@@ -138,8 +141,20 @@ class Task:
     @cached_property
     def memories(self) -> dict[str, Memory]:
         """The task's own memory, then that of its observations."""
-        stacked = {f"history/{name}": History(term=self.observe[name], steps=k) for name, k in self.history.items()}
-        return {**self.memory, **stacked}
+        scales = tuple(name for name, randomizer in self.randomize.items() if isinstance(randomizer, NoiseScale))
+        noisy = {f"noise/{name}": Noisy(term=self.observe[name], noise=noise, scales=scales) for name, noise in self.noise.items()}
+        stacked = {f"history/{name}": History(term=self.sensed[name], steps=k) for name, k in self.history.items()}
+        return {**self.memory, **noisy, **stacked}
+
+    @cached_property
+    def sensed(self) -> dict[str, Term]:
+        """The policy's observations as sensors report them, before they are stacked."""
+        return {name: Reading(f"noise/{name}") if name in self.noise else term for name, term in self.observe.items()}
+
+    @cached_property
+    def deployed(self) -> Task:
+        """The task as a controller needs it: real sensors bring their own errors."""
+        return replace(self, noise={})
 
     @cached_property
     def model_randomizers(self) -> dict[str, ModelRandomizer]:
@@ -182,7 +197,7 @@ class Task:
         """The policy's observation by name; (n, k) each."""
         return {
             name: state.memory[f"history/{name}"].flatten(1) if name in self.history else columns(term(state))
-            for name, term in self.observe.items()
+            for name, term in self.sensed.items()
         }
 
     def _remember(self, state: State, verb: Callable[[Memory], Term]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
@@ -194,8 +209,3 @@ class Task:
                 except Exception as error:  # a user's memory may raise anything
                     raise blame(self.name, group, name, error) from error
         return now.command, now.memory
-
-
-def columns(value: Tensor) -> Tensor:
-    """(n,) as (n, 1); (n, k) as it is."""
-    return value if value.ndim == 2 else value[:, None]

@@ -23,6 +23,17 @@ from paddock.tasks.memories import Mean as Mean
 from paddock.tasks.memories import Total as Total
 from paddock.tasks.memories import Tracked as Tracked
 from paddock.tasks.memories import UniformCommand as UniformCommand
+from paddock.tasks.noise import Bias as Bias
+from paddock.tasks.noise import Chain as Chain
+from paddock.tasks.noise import Density as Density
+from paddock.tasks.noise import Drift as Drift
+from paddock.tasks.noise import Dropout as Dropout
+from paddock.tasks.noise import Gaussian as Gaussian
+from paddock.tasks.noise import Missing as Missing
+from paddock.tasks.noise import NoiseScale as NoiseScale
+from paddock.tasks.noise import Proportional as Proportional
+from paddock.tasks.noise import Quantised as Quantised
+from paddock.tasks.noise import chain as chain
 from paddock.tasks.randomizers import Friction as Friction
 from paddock.tasks.randomizers import Mass as Mass
 from paddock.tasks.randomizers import Push as Push
