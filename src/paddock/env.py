@@ -20,6 +20,7 @@ from paddock.sims.layout import layout_of
 from paddock.sims.model import compile_text, model_text
 from paddock.starts import Starts
 from paddock.tasks.checking import check_parts, check_terms
+from paddock.tasks.curriculum import CURRICULUM, Curriculum
 from paddock.tasks.finding import find_task
 from paddock.tasks.task import Disturbance, Task
 
@@ -32,13 +33,23 @@ def make(
     sim: str = "cpu",
     num_threads: int | None = None,
     first_world: int = 0,
+    curriculum: bool = False,
 ) -> Environment:
     """An environment of `num_worlds` worlds.
 
     `task` is a table name, `file.py[:NAME]`, an installed entry point or a Task. World i of one seed is the same world
-    in any batch; `first_world` numbers the first, so that several processes can share one set of worlds.
+    in any batch; `first_world` numbers the first, so that several processes can share one set of worlds. With `curriculum`,
+    a task that has one begins easy, as in training; without, it is the whole task.
     """
-    return Environment(find_task(task), num_worlds=num_worlds, seed=seed, sim=sim, num_threads=num_threads, first_world=first_world)
+    return Environment(
+        find_task(task),
+        num_worlds=num_worlds,
+        seed=seed,
+        sim=sim,
+        num_threads=num_threads,
+        first_world=first_world,
+        curriculum=curriculum,
+    )
 
 
 class Environment:
@@ -53,9 +64,12 @@ class Environment:
         sim: str = "cpu",
         num_threads: int | None = None,
         first_world: int = 0,
+        curriculum: bool = False,
     ) -> None:
         check_parts(task)
         self.task = task
+        self.curriculum = task.curriculum if curriculum else None
+        """What makes episodes harder as they succeed; None where the task has none or was asked for whole."""
         self.seed = _integer(seed)
         self.num_worlds = num_worlds
         self.first_world = first_world
@@ -76,6 +90,8 @@ class Environment:
         self._episode = torch.full_like(self._world, -1)
         self._everyone = Worlds.where(torch.ones_like(self._world, dtype=torch.bool), by_rows=self.sim.by_rows)
         self.state = self._empty_state()
+        if task.curriculum is not None:
+            self.state.params[CURRICULUM] = self._fresh_grade().repeat(num_worlds, 1)
         self._pushes = self._pushes_by_body()
         with _Exact():
             self._starts = Starts(task, self.sim, self.state)
@@ -174,6 +190,8 @@ class Environment:
 
             ended = terminated | truncated
             obs = final_obs
+            if self.curriculum is not None:
+                self._grade(self.curriculum, ended, success)
             if ended.any():
                 begun = Worlds.where(ended, by_rows=self.sim.by_rows)
                 obs = {group: value.clone() for group, value in final_obs.items()}
@@ -224,6 +242,22 @@ class Environment:
         """Make the next episode of every world its first."""
         self._episode.fill_(-1)
         self._starts.forget()
+        if CURRICULUM in self.state.params:
+            self.state.params[CURRICULUM].copy_(self._fresh_grade())
+
+    def _grade(self, curriculum: Curriculum, ended: Tensor, success: Tensor) -> None:
+        """Let worlds that ended an episode go a level up or down. Their next one was drawn for the level they had."""
+        score = success if curriculum.score is None else curriculum.score(self.state)
+        now = self.state.params[CURRICULUM]
+        new = torch.where(ended[:, None], curriculum.next(now, score.to(now.dtype)), now)
+        self._starts.redraw(new[:, 0] != now[:, 0])
+        now.copy_(new)
+
+    def _fresh_grade(self) -> Tensor:
+        """(1, 2)."""
+        assert self.task.curriculum is not None
+        begin = self.task.curriculum.fresh(1.0 if self.curriculum is None else self.curriculum.begin)
+        return torch.tensor([begin], device=self.device)
 
     def _begin(self, worlds: Worlds) -> State:
         """Start a new episode in some worlds, leave the others alone, and return the state of those begun."""

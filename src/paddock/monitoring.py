@@ -12,6 +12,7 @@ from paddock.contracts import Step
 from paddock.env import Environment
 from paddock.runs.live import Live
 from paddock.runs.telemetry import EpisodeBatch, Telemetry
+from paddock.tasks.curriculum import CURRICULUM
 
 RECENT = 100
 """Episodes over which the numbers of training are averaged."""
@@ -117,6 +118,8 @@ class Monitor:
             found |= {"episode/return": means[0], "episode/length": means[1]}
             if env.task.success is not None:
                 found["episode/success"] = means[2]
+        if env.curriculum is not None:
+            found["curriculum/level"] = float(env.state.params[CURRICULUM][:, 0].mean())
         self._term_means.zero_()
         self._ends.zero_()
         self._steps = 0

@@ -20,6 +20,7 @@ class Starts:
 
     def __init__(self, task: Task, sim: Sim, state: State) -> None:
         self._task, self._sim, self._blank = task, sim, _blank(state)
+        self._lasting = dict(state.params)  # the live tensors of what outlives an episode
         self._nominal = _expand_model(task, sim)
         everyone = Worlds(torch.ones_like(state.key, dtype=torch.bool), None)
         params, fields, qpos, qvel = self._draw(everyone, state.key)
@@ -31,6 +32,10 @@ class Starts:
     def forget(self) -> None:
         """Draw everything anew before it is used: the seed or the episode numbers have changed."""
         self._stale.fill_(True)
+
+    def redraw(self, mask: Tensor) -> None:
+        """Draw the next episode of some worlds (n,) anew: something that it depends on has changed."""
+        self._stale |= mask
 
     def begin(self, worlds: Worlds, state: State, seed_key: Tensor, episode: Tensor) -> None:
         """Put some worlds where episode `episode` (n,) begins: their key, parameters, model and engine state."""
@@ -65,7 +70,8 @@ class Starts:
 
     def _draw(self, worlds: Worlds, key: Tensor) -> tuple[dict[str, Tensor], dict[str, Tensor], Tensor, Tensor]:
         """Parameters, the model fields they lead to one after another from nominal, qpos and qvel."""
-        state = self._blank.of(worlds).replaced(key=key)
+        lasting = {name: worlds.take(value) for name, value in self._lasting.items()}
+        state = self._blank.of(worlds).replaced(key=key, params=lasting)
         params: dict[str, Tensor] = {}
         fields = {name: value.expand(state.num_worlds, *value.shape) for name, value in self._nominal.items()}
         name = ""
@@ -75,7 +81,7 @@ class Starts:
                 fields |= randomizer.apply(params[name], fields, state.layout)
         except Exception as error:  # a user's randomiser may raise anything
             raise blame(self._task.name, "randomize", name, error) from error
-        return params, fields, *self._reset(state.replaced(params=params))
+        return params, fields, *self._reset(state.replaced(params=lasting | params))
 
     def _reset(self, state: State) -> tuple[Tensor, Tensor]:
         try:
@@ -91,7 +97,8 @@ class Starts:
 
 def _blank(state: State) -> State:
     """A state of zeros: a start that read how the last episode ended would depend on more than its key."""
-    return State.from_tensors(state.layout, {name: torch.zeros_like(value) for name, value in state.tensors().items()})
+    blank = {name: torch.zeros_like(value) for name, value in state.tensors().items() if not name.startswith("params/")}
+    return State.from_tensors(state.layout, blank)
 
 
 def _expand_model(task: Task, sim: Sim) -> dict[str, Tensor]:

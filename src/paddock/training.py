@@ -45,7 +45,7 @@ def start(
     settled = settle(configure(found, preset=preset, file=config, flags=settings))
     if not 0 <= settled.seed < FIRST_EVALUATION_SEED:
         raise PaddockError(f"seed is {settled.seed}; wanted 0 to {FIRST_EVALUATION_SEED - 1:,}: the rest is kept for evaluation.")
-    env = make(found, num_worlds=settled.num_worlds, seed=settled.seed, sim=settled.sim, num_threads=settled.num_threads)
+    env = _classroom(found, settled)
     source, content = source_of(task)
     setup = RunSetup(
         format=FORMAT,
@@ -102,7 +102,7 @@ def resume(
             steps=checkpoint.card.env_steps + steps if steps else 0,
             minutes=checkpoint.card.seconds / 60 + minutes if minutes else 0.0,
         )
-    env = make(found, num_worlds=config.num_worlds, seed=config.seed, sim=config.sim, num_threads=config.num_threads)
+    env = _classroom(found, config)
     text = sha256(env.model_text.encode()).hexdigest()
     if text != card.setup.model_sha256:
         raise PaddockError(
@@ -111,6 +111,18 @@ def resume(
     run.write(replace(card, setup=replace(card.setup, config=as_words(config))))
     Sitting(run, env, config, view or Nobody(), checkpoint=checkpoint, resumed=card.progress.resumed + 1).train()
     return run
+
+
+def _classroom(task: Task, config: TrainConfig) -> Environment:
+    """The worlds to train in, where a curriculum begins easy."""
+    return make(
+        task,
+        num_worlds=config.num_worlds,
+        seed=config.seed,
+        sim=config.sim,
+        num_threads=config.num_threads,
+        curriculum=True,
+    )
 
 
 def git_state(folder: Path) -> GitState | None:

@@ -9,6 +9,7 @@ TASK_NAMES = (
     "quadruped-stand",
     "quadruped-balance",
     "quadruped-walk",
+    "quadruped-walk-rough",
     "humanoid-stand",
     "humanoid-walk",
     "arm-reach",

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from paddock.contracts import State, Term
 from paddock.errors import BadTerm, blame
+from paddock.tasks.curriculum import CURRICULUM
 from paddock.tasks.task import Disturbance, ModelRandomizer, Task
 
 RESERVED_ENDS = ("failed", "success", "truncated")
@@ -26,6 +27,8 @@ def check_parts(task: Task) -> None:
         for name, part in task.randomize.items()
         if not isinstance(part, ModelRandomizer | Disturbance)
     ]
+    if CURRICULUM in task.randomize:
+        wrong.append(f"randomize has a part called '{CURRICULUM}', a name that is taken")
     if not task.observe or not task.reward:
         wrong.append("observe and reward need at least one term each")
     if task.episode_steps < 1:

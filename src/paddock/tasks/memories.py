@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from paddock.contracts import State, Term
+from paddock.tasks.curriculum import grown
 from paddock.tasks.ranges import check_period, check_ranges
 from paddock.tasks.sensing import Remembered
 
@@ -24,19 +25,25 @@ class UniformCommand:
     low: tuple[float, ...]
     high: tuple[float, ...]
     every_s: float
+    easy: float = 1.0
+    """Part of the vector that a curriculum begins with, and widens from."""
 
     def __post_init__(self) -> None:
         check_ranges(self, self.low, self.high)
         check_period(self, self.every_s)
+        check_ranges(self, (0.0,), (self.easy,))
 
     def start(self, state: State) -> Tensor:
-        return state.uniform(len(self.low), self.low, self.high)
+        return self._drawn(state)
 
     def next(self, state: State) -> Tensor:
         """What an operator sets meanwhile stays until the next draw."""
         period = max(1, round(self.every_s / state.layout.control_dt))
+        return torch.where((state.age % period == 0)[:, None], self._drawn(state), own(state))
+
+    def _drawn(self, state: State) -> Tensor:
         drawn = state.uniform(len(self.low), self.low, self.high, index=state.age)
-        return torch.where((state.age % period == 0)[:, None], drawn, own(state))
+        return drawn if self.easy == 1.0 else drawn * grown(state, self.easy)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,7 @@ from torch import Tensor
 from paddock.contracts import Layout, Memory, Obs, State, Term
 from paddock.errors import blame, broken_model
 from paddock.robots import Robot
+from paddock.tasks.curriculum import Curriculum
 from paddock.tasks.memories import History
 from paddock.tasks.noise import Noise, NoiseScale, Noisy, Reading, columns
 from paddock.tasks.scenes import flat_floor
@@ -111,6 +112,8 @@ class Task:
     noise: Mapping[str, Noise] = field(default_factory=dict)
     """What sensors add to the truth, by the name of the observation. A robot's own sensors bring theirs, so exports have none."""
     randomize: Mapping[str, ModelRandomizer | Disturbance] = field(default_factory=dict)
+    curriculum: Curriculum | None = None
+    """How training begins easy and grows harder."""
     scene: Callable[[Robot], mujoco.MjSpec] = flat_floor
     """The world around the robot."""
     fields: tuple[str, ...] = ()

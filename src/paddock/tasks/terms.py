@@ -17,6 +17,9 @@ from paddock.tasks.conditions import Fell as Fell
 from paddock.tasks.conditions import HeldFor as HeldFor
 from paddock.tasks.conditions import Not as Not
 from paddock.tasks.conditions import OutOfBounds as OutOfBounds
+from paddock.tasks.curriculum import Curriculum as Curriculum
+from paddock.tasks.curriculum import grown as grown
+from paddock.tasks.curriculum import level as level
 from paddock.tasks.memories import GoalOnRing as GoalOnRing
 from paddock.tasks.memories import Held as Held
 from paddock.tasks.memories import Mean as Mean
@@ -80,3 +83,8 @@ from paddock.tasks.sensing import joint_pos as joint_pos
 from paddock.tasks.sensing import joint_vel as joint_vel
 from paddock.tasks.sensing import last_action as last_action
 from paddock.tasks.sensing import proprioception as proprioception
+from paddock.tasks.terrain import AboveGround as AboveGround
+from paddock.tasks.terrain import GroundAround as GroundAround
+from paddock.tasks.terrain import OffTerrain as OffTerrain
+from paddock.tasks.terrain import OnTerrain as OnTerrain
+from paddock.tasks.terrain import Terrain as Terrain

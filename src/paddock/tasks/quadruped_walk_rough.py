@@ -1,0 +1,29 @@
+"""Follow a velocity command over slopes, stairs, bumps and stepping stones."""
+
+from dataclasses import replace
+
+from paddock.tasks import terms as t
+from paddock.tasks.quadruped_walk import QUADRUPED_WALK
+
+TERRAIN = t.Terrain(riser=0.09, bumps=0.07, grade=0.35, gap=0.2, drop=0.12)
+PACE = 0.6
+"""Part of the speeds on flat ground that is asked for."""
+
+
+def _slower(command: object) -> t.UniformCommand:
+    assert isinstance(command, t.UniformCommand)
+    low, high = (tuple(PACE * end for end in ends) for ends in (command.low, command.high))
+    return replace(command, low=low, high=high)
+
+
+QUADRUPED_WALK_ROUGH = replace(
+    QUADRUPED_WALK,
+    name="quadruped-walk-rough",
+    summary="Follow slower commands over slopes, bumps, stairs and stepping stones that grow as they are mastered.",
+    scene=TERRAIN,
+    reset=t.OnTerrain(terrain=TERRAIN),
+    command={"velocity": _slower(QUADRUPED_WALK.command["velocity"])},
+    privileged={**QUADRUPED_WALK.privileged, "height": t.AboveGround(TERRAIN), "ground": t.GroundAround(terrain=TERRAIN)},
+    done={**QUADRUPED_WALK.done, "left": t.OffTerrain(TERRAIN)},
+    curriculum=t.Curriculum(),
+)
