@@ -30,3 +30,18 @@ def torch_threads(count: int) -> Iterator[None]:
     finally:
         if torch.get_num_threads() != before:
             torch.set_num_threads(before)
+
+
+class Exact:
+    """No gradients, and one thread for terms: a few PyTorch operators change their last bit with the thread count."""
+
+    def __enter__(self) -> None:
+        self._threads, self._gradients = torch.get_num_threads(), torch.is_grad_enabled()
+        if self._threads != 1:
+            torch.set_num_threads(1)
+        torch.set_grad_enabled(False)
+
+    def __exit__(self, *_: object) -> None:
+        if self._threads != 1:
+            torch.set_num_threads(self._threads)
+        torch.set_grad_enabled(self._gradients)

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from paddock import randomness
 from paddock.contracts import SIM_TENSORS, Obs, State, Step, Tap, Worlds
+from paddock.cores import Exact
 from paddock.errors import BadAction, BadTerm, PaddockError, blame, unknown
 from paddock.sims import make_sim
 from paddock.sims.layout import layout_of
@@ -93,7 +94,7 @@ class Environment:
         if task.curriculum is not None:
             self.state.params[CURRICULUM] = self._fresh_grade().repeat(num_worlds, 1)
         self._pushes = self._pushes_by_body()
-        with _Exact():
+        with Exact():
             self._starts = Starts(task, self.sim, self.state)
             self._build_memory()
             self._begin(self._everyone)
@@ -130,7 +131,7 @@ class Environment:
             self.seed = _integer(seed)
             self._seed_key = randomness.seed_key(self.seed, self._world)
             self._rewind()
-        with _Exact():
+        with Exact():
             begun = self._begin(self._everyone)
             if stagger:
                 begun.age.copy_(begun.scoped("stagger").choice(self.task.episode_steps)[:, 0])
@@ -161,7 +162,7 @@ class Environment:
         """Advance every world by one control step. Actions are clipped to [-1, 1] here, and nowhere else."""
         if not self._begun:
             raise PaddockError("there is no episode yet: call reset() before the first step().")
-        with _Exact():
+        with Exact():
             task, state = self.task, self.state
             state.last_action.copy_(state.action)
             state.action.copy_(self._checked(action).clamp(-1.0, 1.0))
@@ -233,7 +234,7 @@ class Environment:
             value.copy_(saved[name])
         self._starts.forget()
         self._begun = True
-        with _Exact():
+        with Exact():
             self.obs = self._observed(self.state)
         if self.tap is not None:
             self.tap.begun(self.sim, self._everyone)
@@ -372,21 +373,6 @@ class Environment:
         flat = self.state.tensors()
         own = {f"state/{n}": t for n, t in flat.items() if n not in SIM_TENSORS and not n.startswith("fields/")}
         return own | {"episode": self._episode, "seed_key": self._seed_key}
-
-
-class _Exact:
-    """No gradients, and one thread for terms: a few PyTorch operators change their last bit with the thread count."""
-
-    def __enter__(self) -> None:
-        self._threads, self._gradients = torch.get_num_threads(), torch.is_grad_enabled()
-        if self._threads != 1:
-            torch.set_num_threads(1)
-        torch.set_grad_enabled(False)
-
-    def __exit__(self, *_: object) -> None:
-        if self._threads != 1:
-            torch.set_num_threads(self._threads)
-        torch.set_grad_enabled(self._gradients)
 
 
 def _integer(seed: int) -> int:

@@ -26,4 +26,5 @@ QUADRUPED_WALK_ROUGH = replace(
     privileged={**QUADRUPED_WALK.privileged, "height": t.AboveGround(TERRAIN), "ground": t.GroundAround(terrain=TERRAIN)},
     done={**QUADRUPED_WALK.done, "left": t.OffTerrain(TERRAIN)},
     curriculum=t.Curriculum(),
+    expert=None,
 )

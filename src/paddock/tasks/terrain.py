@@ -62,7 +62,9 @@ class Terrain:
         if not self.kinds or self.rows < 1:
             raise PaddockError(f"{self}: a terrain needs at least one kind and one row.")
         if not 0 < self.cell <= self.tile / 10:
-            raise PaddockError(f"{self}: a cell of {self.cell} m is too large for tiles of {self.tile} m, or none; at most a tenth.")
+            raise PaddockError(
+                f"{self}: a cell of {self.cell} m is too large for tiles of {self.tile} m, or none; at most a tenth."
+            )
 
     def __call__(self, robot: Robot) -> mujoco.MjSpec:
         spec = flat_floor(robot)
