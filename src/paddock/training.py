@@ -13,7 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from paddock.configuring import TrainConfig, as_words, configure, settle
-from paddock.env import make
+from paddock.env import Environment, make
 from paddock.errors import PaddockError
 from paddock.evaluation import FIRST_EVALUATION_SEED
 from paddock.messages import GitState, RunSetup
