@@ -103,7 +103,7 @@ def test_easy_levels_begin_on_easy_rows() -> None:
 def test_mistakes_have_names() -> None:
     with pytest.raises(UnknownName, match="unknown kind of terrain 'stair'. Did you mean 'stairs'"):
         Terrain(kinds=("stair",))
-    with pytest.raises(PaddockError, match="at most a tenth of the tile"):
+    with pytest.raises(PaddockError, match="a cell of 3.0 m is too large"):
         Terrain(cell=3.0)
     with pytest.raises(PaddockError, match="free joint"):
         cartpole = paddock.find_task("cartpole-balance")
