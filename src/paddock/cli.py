@@ -37,17 +37,25 @@ def list_(*, json: bool = False) -> None:
     print("\nLook at one: paddock inspect quadruped-walk. Your own: a file.py with a Task in it.")
 
 
-def inspect(task: Annotated[str, tyro.conf.arg(metavar="TASK")], /, *, json: bool = False) -> None:
+def inspect(
+    task: Annotated[str, tyro.conf.arg(metavar="TASK")],
+    /,
+    *,
+    json: bool = False,
+    plot: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+) -> None:
     """Show what a task is made of: rates, actions with limits, observations, sensors, rewards, ends.
 
     Examples:
         paddock inspect quadruped-walk
         paddock inspect my_task.py:LEAN
         paddock inspect cartpole-swingup --json | jq .rewards
+        paddock inspect quadruped-walk --plot senses.png
 
     Args:
         task: A name from `paddock list`, or file.py, or file.py:NAME, or walk@ROBOT.
         json: Print the card as JSON instead of tables.
+        plot: Also draw what its sensors report, with noise and without, and what its randomisers draw.
     """
     from paddock.inspecting import show, task_card
     from paddock.messages import to_json
@@ -57,6 +65,12 @@ def inspect(task: Annotated[str, tyro.conf.arg(metavar="TASK")], /, *, json: boo
         print(to_json(card))
     else:
         show(card)
+    if plot is not None:
+        from paddock.senses_plot import plot_senses
+
+        plot_senses(task, plot)
+        if not json:
+            print(f"Picture: {plot}")
 
 
 def play(

@@ -67,8 +67,10 @@ def task_card(wanted: str | Task) -> TaskCard:
         ends=_rows(task.done),
         success=None if task.success is None else _row("success", task.success),
         commands=_rows(task.command, state.command),
-        memory=_rows(task.memories, state.memory),
+        memory=_rows({name: memory for name, memory in task.memories.items() if not name.startswith("noise/")}, state.memory),
+        noise=_rows(task.noise),
         randomization=_rows(task.randomize, state.params),
+        curriculum=None if task.curriculum is None else _row("curriculum", task.curriculum),
         reset=_row("reset", task.reset),
         expert=None if task.expert is None else _expert(task.expert),
         cameras=tuple(model.camera(i).name for i in range(model.ncam)),
@@ -201,6 +203,7 @@ def show(card: TaskCard) -> None:
     for group in card.observations:
         _section(console, f"observation: {group.name}", group.terms, note=f"{group.size} numbers")
     console.print(Group("", Text("sensors", "bold cyan"), _indented(_sensor_table(card.sensors))))
+    _section(console, "noise", card.noise, note="what sensors add to these; not in exports, where they are real")
     _section(console, "rewards", card.rewards, note="a step's reward is their weighted sum")
     _section(console, "ends", card.ends, note=f"or after {card.episode_steps} steps: truncated")
     success = () if card.success is None else (card.success,)
@@ -209,6 +212,8 @@ def show(card: TaskCard) -> None:
     _section(console, "commands", card.commands, note="what an operator asks for, random in training")
     _section(console, "memory", card.memory, note="what the task remembers, saved with it")
     _section(console, "randomisation", card.randomization, note="drawn anew for every episode")
+    curriculum = () if card.curriculum is None else (card.curriculum,)
+    _section(console, "curriculum", curriculum, note="in training alone; elsewhere it is the whole task")
 
 
 def _facts(card: TaskCard) -> Table:

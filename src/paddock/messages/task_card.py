@@ -81,7 +81,9 @@ class TaskCard:
     success: TermRow | None
     commands: tuple[TermRow, ...]
     memory: tuple[TermRow, ...]
+    noise: tuple[TermRow, ...]
     randomization: tuple[TermRow, ...]
+    curriculum: TermRow | None
     reset: TermRow
     expert: TermRow | None
     cameras: tuple[str, ...]
