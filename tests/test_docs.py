@@ -12,6 +12,8 @@ from report import pages
 import paddock
 from paddock.cli import main
 from paddock.errors import PaddockError
+from paddock.inspecting import written
+from paddock.tasks.noise import PRESETS
 
 ROOT = Path(__file__).parent.parent
 
@@ -51,6 +53,20 @@ def test_your_robot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pyt
     monkeypatch.chdir(tmp_path)
     printed = followed("docs/your_robot.md", tmp_path, "crane", capsys)
     assert printed.startswith("('yaw', 'shoulder', 'elbow') tool\ntorch.Size([16, ")
+
+
+def test_noise_and_terrain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    printed = followed("docs/noise_and_terrain.md", tmp_path, "harder", capsys)
+    assert printed.strip() == "tensor([0.])"
+    assert (tmp_path / "senses.png").stat().st_size > 10_000
+
+
+def test_the_noise_presets_in_the_documents_are_those_of_the_code() -> None:
+    page = (ROOT / "docs/noise_and_terrain.md").read_text()
+    table = page.split("<!-- presets -->\n")[1].split("<!-- /presets -->")[0]
+    rows = [f"| `{name.upper()}` | `{written(noise)}` |\n" for name, noise in PRESETS.items()]
+    assert table == "".join(["| preset | model |\n", "|---|---|\n", *rows])
 
 
 def test_readme(tmp_path: Path) -> None:
