@@ -35,6 +35,7 @@ REQUIRED = {
     "quadruped-stand": [*LEGGED, "touch"],
     "quadruped-balance": [*LEGGED, "base_pos", "base_quat", "touch"],
     "quadruped-walk": LEGGED,
+    "quadruped-walk-rough": LEGGED,
     **{f"gym-{name}": ["qpos", "qvel"] for name in ("half-cheetah", "ant", "hopper", "walker2d")},
     "gym-humanoid": ["qpos", "qvel", "fields/cinert", "fields/cvel", "fields/qfrc_actuator"],
     "cartpole-pair": ["left/joint_pos", "left/joint_vel", "right/joint_pos", "right/joint_vel"],
@@ -46,6 +47,7 @@ REQUIRED = {
     "slewed": ["joint_pos/hinge", "joint_vel"],
 }
 CARRIED = {"quadruped-stand": ["action"], "quadruped-balance": ["memory/goal"], "quadruped-walk": ["action"]} | {
+    "quadruped-walk-rough": ["action"],
     "creature-goal": ["ctrl", "age", "memory/goal", "memory/goal_height", "memory/stamina"],
     "ant-walk": ["action"],
     "humanoid-stand": ["action"],

@@ -156,6 +156,18 @@ def test_the_learning_rate_follows_the_change_or_the_schedule() -> None:
     assert rates == pytest.approx([0.75e-3, 0.5e-3, 0.25e-3, 0.0])
 
 
+def test_the_spread_falls_to_what_the_schedule_allows() -> None:
+    env = paddock.make("cartpole-balance", num_worlds=2)
+    ppo = Ppo(env, replace(SMALL, log_std=-0.5, calm_steps=64, calm_log_std=-2.5, entropy_weight=1.0), seed=0)
+    allowed = [-0.5 - 2.0 * min(1.0, update / 4) for update in range(6)]  # 16 steps each
+    for limit in allowed:
+        ppo._calm()
+        assert ppo.policy.log_std.max().item() <= limit + 1e-6
+        assert torch.equal(ppo.policy.log_std, ppo._adam.named(ppo._adam.weights)["log_std"])
+        ppo.update(env)
+        assert ppo.policy.log_std.max().item() > limit - 0.1  # entropy is worth much here: only the schedule holds it down
+
+
 def test_recomputed_advantages_use_the_critic_of_the_moment() -> None:
     env = paddock.make("cartpole-balance", num_worlds=4)
     weights = []

@@ -59,6 +59,10 @@ class PpoConfig:
     """Widths of the hidden layers of actor and critic."""
     log_std: float = -0.7
     """Logarithm of the actions' spread at the start."""
+    calm_steps: int = 0
+    """Environment steps over which the largest spread that is allowed falls to `calm_log_std`; 0 leaves the spread alone."""
+    calm_log_std: float = -2.5
+    """Logarithm of that spread. A policy that was never calm may need its own noise to act: its mean then does worse."""
     collect_threads: int = 1
     """PyTorch threads while acting: the physics has threads of its own."""
     learn_threads: int = 0
@@ -110,6 +114,7 @@ class Ppo:
 
     def update(self, env: Env) -> dict[str, float]:
         """Collect one rollout, learn from it, and return what to log."""
+        self._calm()
         with torch_threads(self.config.collect_threads):
             self._collect(env)
         with torch_threads(self.config.learn_threads):
@@ -234,6 +239,14 @@ class Ppo:
         """All samples once, in random order."""
         order = torch.randperm(samples, generator=self._random, device=self._random.device)
         yield from order.chunk(self.config.minibatches)
+
+    @torch.no_grad()
+    def _calm(self) -> None:
+        """Cut the spread down to what the schedule allows by now."""
+        config = self.config
+        if config.calm_steps:
+            share = min(1.0, self.env_steps / config.calm_steps)
+            self.policy.log_std.clamp_(max=config.log_std + share * (config.calm_log_std - config.log_std))
 
     def _adapt(self, kl: float) -> None:
         """Slow down where the policy changed too much in its last pass, speed up where it barely did; or follow the schedule.

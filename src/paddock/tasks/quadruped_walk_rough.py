@@ -5,7 +5,7 @@ from dataclasses import replace
 from paddock.tasks import terms as t
 from paddock.tasks.quadruped_walk import QUADRUPED_WALK
 
-TERRAIN = t.Terrain(riser=0.09, bumps=0.07, grade=0.35, gap=0.2, drop=0.12)
+TERRAIN = t.Terrain(riser=0.07, bumps=0.07, grade=0.25, gap=0.1, drop=0.05, border=4.0)
 PACE = 0.6
 """Part of the speeds on flat ground that is asked for."""
 
@@ -26,5 +26,4 @@ QUADRUPED_WALK_ROUGH = replace(
     privileged={**QUADRUPED_WALK.privileged, "height": t.AboveGround(TERRAIN), "ground": t.GroundAround(terrain=TERRAIN)},
     done={**QUADRUPED_WALK.done, "left": t.OffTerrain(TERRAIN)},
     curriculum=t.Curriculum(),
-    expert=None,
 )
