@@ -27,7 +27,7 @@ MAX_FILE_BYTES = 100_000
 LEAST: dict[str, int] = dict.fromkeys(("evaluate_episodes", "keep", "ppo.horizon", "ppo.epochs", "ppo.minibatches"), 1)
 """Of these settings; 0 of every other number but `ANY`."""
 MOST = {"ppo.discount": 1, "ppo.trace": 1}
-ANY = ("seed", "ppo.log_std")
+ANY = ("seed", "ppo.log_std", "ppo.calm_log_std")
 WANTED = {int: "a whole number", float: "a number", bool: "true or false", str: "text", tuple: "a list of whole numbers"}
 
 
