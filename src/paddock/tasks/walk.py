@@ -41,11 +41,10 @@ def walk(robot: Robot) -> Task:
         measure={"tracking_error": t.velocity_error},
         presets={
             "default": {
-                "steps": 12_000_000,
+                "steps": 14_000_000,
                 "num_worlds": 1024,
                 "evaluate_every": 40,
-                # without calming, a fifth of the commands is only walked with the noise of training
-                "ppo": {"target_kl": 0.02, "entropy_weight": 0.003, "log_std": -0.3, "calm_steps": 10_000_000},
+                "ppo": {"target_kl": 0.02, "entropy_weight": 0.003, "log_std": -0.3},
             },
         },
     )
