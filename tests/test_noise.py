@@ -225,7 +225,7 @@ def test_mistakes_have_names() -> None:
         lambda: noises.Quantised(0.0),
         lambda: noises.Dropout(1.5),
         lambda: chain(),
-        lambda: t.NoiseScale(2.0, 1.0),
+        lambda: t.NoiseScale((2.0, 1.0)),
     ):
         with pytest.raises(PaddockError):
             broken()

@@ -97,6 +97,13 @@ class Disturbance(Protocol):
         ...
 
 
+@runtime_checkable
+class FitsModel(Protocol):
+    """A randomiser that needs the model compiled in a certain way."""
+
+    def fit(self, spec: mujoco.MjSpec, /) -> None: ...
+
+
 Randomizer = ModelRandomizer | LookRandomizer | Disturbance
 
 
@@ -153,6 +160,9 @@ class Task:
         spec = self.scene(self.robot)
         try:
             self.act.actuate(spec, self.robot)
+            for randomizer in self.randomize.values():
+                if isinstance(randomizer, FitsModel):
+                    randomizer.fit(spec)
         except (ValueError, mujoco.FatalError) as refusal:
             raise broken_model(f"robot '{self.robot.name}'", refusal) from None
         return spec
