@@ -17,6 +17,7 @@ RIG = """
   <asset><material name="paint" rgba=".8 .3 .2 1" shininess=".5" specular=".5" reflectance=".2"/></asset>
   <default><geom condim="6" friction="1 .02 .01"/></default>
   <worldbody>
+    <light name="lamp" pos="1 -1 3" dir="0 .3 -1"/>
     <camera name="track" pos="1 -3 1" xyaxes="1 0 0 0 0 1" fovy="50"/>
     <body name="load" pos="0 0 1">
       <joint name="z" type="slide" axis="0 0 1" damping="2"/>
@@ -40,6 +41,7 @@ RIG = """
   </sensor>
 </mujoco>
 """
+LAMP = '<light name="lamp" pos="1 -1 3" dir="0 .3 -1"/>'
 DT, CONTROL_DT, MASS, GRAVITY = 0.002, 0.02, 1.0, 9.81
 WHEEL = {"inertia": 0.005, "armature": 0.005, "damping": 0.2, "loss": 0.1, "torque": 5.0}
 LOAD = {"mass": 1.0, "stiffness": 200.0, "damping": 20.0}
@@ -96,4 +98,20 @@ def near(got: Tensor, wanted: Tensor, *, rtol: float = 1e-3, atol: float = 1e-6)
     torch.testing.assert_close(got.double(), wanted.double().expand_as(got), rtol=rtol, atol=atol)
 
 
-__all__ = ["BALL_Z", "CONTROL_DT", "GRAVITY", "LOAD", "MASS", "TURN", "WHEEL", "Z", "drawn", "load_height", "near", "replace", "rig", "run", "wheel_speed"]
+__all__ = [
+    "BALL_Z",
+    "CONTROL_DT",
+    "GRAVITY",
+    "LOAD",
+    "MASS",
+    "TURN",
+    "WHEEL",
+    "Z",
+    "drawn",
+    "load_height",
+    "near",
+    "replace",
+    "rig",
+    "run",
+    "wheel_speed",
+]

@@ -41,5 +41,7 @@ def presets_table() -> str:
 if __name__ == "__main__":
     page = PAGE.read_text()
     for name, table in (("randomisers", fields_table()), ("presets", presets_table())):
-        page = re.sub(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", lambda m, table=table: m[1] + table + "\n" + m[2], page, flags=re.DOTALL)
+        page = re.sub(
+            rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", lambda m, table=table: m[1] + table + "\n" + m[2], page, flags=re.DOTALL
+        )
     PAGE.write_text(page)

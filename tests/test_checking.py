@@ -48,7 +48,10 @@ class Shrinking:
         ({"reward": {"typo": (1.0, lambda state: state.commands)}}, "reward term 'typo': AttributeError.*test_checking.py, line"),
         ({"done": {"fell": t.Fell}}, "done term 'fell': TypeError"),
         ({"done": {"success": t.Fell()}}, "a done term called 'success', a name that is taken"),
-        ({"randomize": {"odd": t.NearHome()}}, "randomize 'odd' is a NearHome, which neither draws model fields or looks nor pushes"),
+        (
+            {"randomize": {"odd": t.NearHome()}},
+            "randomize 'odd' is a NearHome, which neither draws model fields or looks nor pushes",
+        ),
         ({"history": {"joint_pos": 0}}, "history of 'joint_pos' over 0 steps"),
         ({"episode_s": -1.0}, "episode_s is -1.0, less than one control step"),
         ({"reset": t.Uniform(joints={"hing": (0, 1)})}, "reset: unknown joint 'hing'. Did you mean 'hinge'"),

@@ -34,7 +34,9 @@ class Push:
         check_period(self, self._intervals[0])
         range_of(self.every_s, self)
         if self.duration_s > self._intervals[0]:
-            raise PaddockError(f"{self}: a push of {self.duration_s} s would not end before the next, {self._intervals[0]} s later.")
+            raise PaddockError(
+                f"{self}: a push of {self.duration_s} s would not end before the next, {self._intervals[0]} s later."
+            )
 
     def wrench(self, state: State) -> Tensor:
         """(n, 6). A function of the key and the age alone, so it needs no memory and repeats exactly."""

@@ -12,7 +12,9 @@ from paddock.errors import PaddockError, unknown
 from paddock.tasks.ranges import RangeLike, check_factor, range_of
 
 GEOM = mujoco.mjtGeom
-PRIMITIVES = tuple(int(g) for g in (GEOM.mjGEOM_SPHERE, GEOM.mjGEOM_CAPSULE, GEOM.mjGEOM_ELLIPSOID, GEOM.mjGEOM_CYLINDER, GEOM.mjGEOM_BOX))
+PRIMITIVES = tuple(
+    int(g) for g in (GEOM.mjGEOM_SPHERE, GEOM.mjGEOM_CAPSULE, GEOM.mjGEOM_ELLIPSOID, GEOM.mjGEOM_CYLINDER, GEOM.mjGEOM_BOX)
+)
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,9 @@ class Size:
             raise unknown("geom that collides", name, filter(None, names))
         row = names.index(name)
         if int(model.geom_type[row]) not in PRIMITIVES:
-            raise PaddockError(f"{self}: geom '{name}' is a {GEOM(model.geom_type[row]).name}, whose size is not a number to scale.")
+            raise PaddockError(
+                f"{self}: geom '{name}' is a {GEOM(model.geom_type[row]).name}, whose size is not a number to scale."
+            )
         return row
 
 

@@ -68,10 +68,14 @@ class Restitution:
     def apply(self, drawn: Tensor, values: Mapping[str, Tensor], layout: Layout) -> dict[str, Tensor]:
         nominal = values["geom_solref"]
         if (torch.tensor(layout.model.geom_solref) <= 0).any():
-            raise PaddockError(f"{self}: a geom gives its contacts in stiffness and damping (a negative solref), not as a time and a ratio.")
+            raise PaddockError(
+                f"{self}: a geom gives its contacts in stiffness and damping (a negative solref), not as a time and a ratio."
+            )
         ratio = torch.tensor([[_damping_ratio(e)] for e in drawn[:, 0].tolist()], dtype=nominal.dtype, device=nominal.device)
         # the natural frequency is 1 / (time constant x damping ratio), and stays
-        return {"geom_solref": torch.stack([nominal[:, :, 0] * nominal[:, :, 1] / ratio, ratio.expand(-1, nominal.shape[1])], dim=2)}
+        return {
+            "geom_solref": torch.stack([nominal[:, :, 0] * nominal[:, :, 1] / ratio, ratio.expand(-1, nominal.shape[1])], dim=2)
+        }
 
 
 def _bounce(ratio: float) -> float:

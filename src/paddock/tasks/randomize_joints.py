@@ -45,7 +45,9 @@ class _OfJoints:
     def apply(self, drawn: Tensor, values: Mapping[str, Tensor], layout: Layout) -> dict[str, Tensor]:
         rows = _dofs(layout, self.joints)
         if self.plus == 0.0 and not getattr(layout.model, self.field)[rows].any():
-            raise PaddockError(f"{self}: the model has no {self.field} there, so no factor changes it. Say plus=(low, high) instead.")
+            raise PaddockError(
+                f"{self}: the model has no {self.field} there, so no factor changes it. Say plus=(low, high) instead."
+            )
         value = values[self.field].clone()
         factor, plus = drawn.chunk(2, dim=1)
         value[:, rows] = value[:, rows] * factor + plus
@@ -72,9 +74,6 @@ class FrictionLoss(_OfJoints):
     """Scales, or adds to, the dry friction of joints [N m or N]."""
 
     field = "dof_frictionloss"
-
-
-
 
 
 def _dofs(layout: Layout, joints: tuple[str, ...]) -> list[int]:

@@ -34,6 +34,8 @@ class Light:
 
     def look(self, drawn: np.ndarray, values: Values, model: mujoco.MjModel) -> dict[str, np.ndarray]:
         rows = _named(self, "light", self.lights, [model.light(i).name for i in range(model.nlight)])
+        if self.offset_m != 0.0 and (model.light_type[rows] == mujoco.mjtLightType.mjLIGHT_DIRECTIONAL).all():
+            raise PaddockError(f"{self}: the light shines from infinitely far, so no offset changes it. Name a spot light.")
         changed = {name: values[name].copy() for name in self.look_fields}
         for name in self.look_fields[:3]:
             changed[name][rows] *= drawn[0]

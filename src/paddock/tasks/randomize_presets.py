@@ -41,13 +41,40 @@ class Strength:
 
 PRESETS = {
     "light": Strength(
-        mass=0.1, friction=0.1, strength=0.05, gains=0.1, damping=0.1, armature=0.1, friction_loss=0.1, noise=0.1, centre=0.02, push=0.1
+        mass=0.1,
+        friction=0.1,
+        strength=0.05,
+        gains=0.1,
+        damping=0.1,
+        armature=0.1,
+        friction_loss=0.1,
+        noise=0.1,
+        centre=0.02,
+        push=0.1,
     ),
     "default": Strength(
-        mass=0.2, friction=0.4, strength=0.1, gains=0.2, damping=0.3, armature=0.2, friction_loss=0.3, noise=0.3, centre=0.05, push=0.25
+        mass=0.2,
+        friction=0.4,
+        strength=0.1,
+        gains=0.2,
+        damping=0.3,
+        armature=0.2,
+        friction_loss=0.3,
+        noise=0.3,
+        centre=0.05,
+        push=0.25,
     ),
     "heavy": Strength(
-        mass=0.4, friction=0.6, strength=0.3, gains=0.4, damping=0.6, armature=0.4, friction_loss=0.6, noise=0.6, centre=0.1, push=0.5
+        mass=0.4,
+        friction=0.6,
+        strength=0.3,
+        gains=0.4,
+        damping=0.6,
+        armature=0.4,
+        friction_loss=0.6,
+        noise=0.6,
+        centre=0.1,
+        push=0.5,
     ),
 }
 PUSH_EVERY_S = (3.0, 6.0)
