@@ -40,8 +40,8 @@ def shaken(**changes: object) -> Task:
     parts: dict[str, object] = {
         "episode_s": 0.9,
         "randomize": {
-            "friction": t.Friction(0.4, 1.4),
-            "mass": t.Mass(0.7, 1.6, "trunk"),
+            "friction": t.Friction((0.4, 1.4)),
+            "mass": t.Mass((0.7, 1.6), "trunk"),
             "push": t.Push(body="trunk", newtons=(10.0, 60.0), every_s=0.3, duration_s=0.1),
         },
     }

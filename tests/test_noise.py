@@ -192,7 +192,7 @@ def test_history_stacks_what_was_reported() -> None:
 
 
 def test_a_scale_is_drawn_for_each_world() -> None:
-    task = resting(noises.Gaussian(1.0), randomize={"noise": t.NoiseScale(0.5, 2.0)})
+    task = resting(noises.Gaussian(1.0), randomize={"noise": t.NoiseScale((0.5, 2.0))})
     env = paddock.make(task, num_worlds=16)
     env.reset()
     scale = env.state.params["noise"][:, 0]
@@ -225,7 +225,7 @@ def test_mistakes_have_names() -> None:
         lambda: noises.Quantised(0.0),
         lambda: noises.Dropout(1.5),
         lambda: chain(),
-        lambda: t.NoiseScale(2.0, 1.0),
+        lambda: t.NoiseScale((2.0, 1.0)),
     ):
         with pytest.raises(PaddockError):
             broken()

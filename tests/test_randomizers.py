@@ -20,7 +20,7 @@ from paddock.tasks.finding import find_task
 def test_friction_and_mass_are_drawn_anew_each_episode_from_nominal() -> None:
     task = replace(
         find_task("quadruped-walk"),
-        randomize={"friction": t.Friction(0.5, 2.0), "mass": t.Mass(0.5, 2.0, "trunk")},
+        randomize={"friction": t.Friction((0.5, 2.0)), "mass": t.Mass((0.5, 2.0), "trunk")},
         episode_s=0.1,
     )
     env = paddock.make(task, num_worlds=4)
@@ -55,7 +55,7 @@ def slider(**changes: Any) -> paddock.Task:
 
 
 def test_friction_decides_how_far_a_box_slides() -> None:
-    env = paddock.make(slider(randomize={"friction": t.Friction(0.25, 1.0)}), num_worlds=8)
+    env = paddock.make(slider(randomize={"friction": t.Friction((0.25, 1.0))}), num_worlds=8)
     env.reset()
     env.sim.write("qvel", torch.tensor([[1.0, 0.0]] * 8))
     for _ in range(90):
@@ -66,7 +66,7 @@ def test_friction_decides_how_far_a_box_slides() -> None:
 
 
 def test_mass_decides_how_fast_a_force_moves_a_box() -> None:
-    env = paddock.make(slider(randomize={"mass": t.Mass(0.5, 2.0, "trunk")}, scene=t.lit), num_worlds=8)
+    env = paddock.make(slider(randomize={"mass": t.Mass((0.5, 2.0), "trunk")}, scene=t.lit), num_worlds=8)
     env.reset()
     for _ in range(50):
         env.step(torch.ones(8, 1))

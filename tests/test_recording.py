@@ -85,7 +85,7 @@ def test_what_is_in_a_recording(tmp_path: Path) -> None:
 
 
 def test_writes_from_outside_become_keyframes(tmp_path: Path) -> None:
-    env = paddock.make(pole_task(done={}, episode_s=9.0, randomize={"mass": t.Mass(1.0, 1.0, "pole")}), num_worlds=2)
+    env = paddock.make(pole_task(done={}, episode_s=9.0, randomize={"mass": t.Mass(1.0, "pole")}), num_worlds=2)
     env.reset()
     with Recorder(env, tmp_path / "a.mcap", worlds=(0, 1)):
         for step in range(40):

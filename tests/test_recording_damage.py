@@ -30,7 +30,7 @@ from recording_samples import (
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small file of many chunks."""
     path = tmp_path_factory.mktemp("small") / "pole.mcap"
-    task = pole_task(randomize={"mass": t.Mass(0.5, 2.0, "pole")}, done={})
+    task = pole_task(randomize={"mass": t.Mass((0.5, 2.0), "pole")}, done={})
     env = paddock.make(task, num_worlds=2, seed=4)
     env.reset()
     with Recorder(env, path, worlds=(0, 1), keyframe_every=7) as recorder:

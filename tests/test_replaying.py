@@ -218,7 +218,7 @@ def test_tasks_as_they_are(tmp_path: Path, name: str) -> None:
 
 def test_drawn_but_unused_mass_is_recorded_once(tmp_path: Path) -> None:
     """A field that never changes costs one keyframe, not one each step."""
-    task = pole_task(done={}, episode_s=9.0, randomize={"mass": t.Mass(0.5, 2.0, "pole")})
+    task = pole_task(done={}, episode_s=9.0, randomize={"mass": t.Mass((0.5, 2.0), "pole")})
     record_episodes(task, random_agent, tmp_path / "a.mcap", seconds=4.0, keyframe_every=50)
     assert [k.step for k in open_recording(tmp_path / "a.mcap").tracks[0].keyframes] == [0, 50, 100, 150]
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from paddock.sb3_env import sb3_vec_env as sb3_vec_env
     from paddock.tasks import terms as terms
     from paddock.tasks.finding import find_task as find_task
+    from paddock.tasks.randomize_presets import with_randomization as with_randomization
     from paddock.tasks.task import Task as Task
     from paddock.trained import Run as Run
     from paddock.trained import load as load
@@ -40,6 +41,7 @@ _WHERE = {
     "sb3_vec_env": "paddock.sb3_env",
     "terms": "paddock.tasks",
     "train": "paddock.trained",
+    "with_randomization": "paddock.tasks.randomize_presets",
 }
 __all__ = [
     "Environment",
@@ -55,6 +57,7 @@ __all__ = [
     "sb3_vec_env",
     "terms",
     "train",
+    "with_randomization",
 ]
 
 

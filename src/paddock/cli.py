@@ -41,6 +41,7 @@ def inspect(
     task: Annotated[str, tyro.conf.arg(metavar="TASK")],
     /,
     *,
+    randomize: str = "",
     json: bool = False,
     plot: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
 ) -> None:
@@ -49,18 +50,23 @@ def inspect(
     Examples:
         paddock inspect quadruped-walk
         paddock inspect my_task.py:LEAN
+        paddock inspect quadruped-walk --randomize heavy
         paddock inspect cartpole-swingup --json | jq .rewards
         paddock inspect quadruped-walk --plot senses.png
 
     Args:
         task: A name from `paddock list`, or file.py, or file.py:NAME, or walk@ROBOT.
+        randomize: Other randomisation than the task's own: none, light, default or heavy, and changes: heavy,push=off.
         json: Print the card as JSON instead of tables.
         plot: Also draw what its sensors report, with noise and without, and what its randomisers draw.
     """
     from paddock.inspecting import show, task_card
     from paddock.messages import to_json
+    from paddock.tasks.finding import find_task
+    from paddock.tasks.randomize_presets import with_randomization
 
-    card = task_card(task)
+    found = with_randomization(find_task(task), randomize)
+    card = task_card(found)
     if json:
         print(to_json(card))
     else:
@@ -68,7 +74,7 @@ def inspect(
     if plot is not None:
         from paddock.senses_plot import plot_senses
 
-        plot_senses(task, plot)
+        plot_senses(found, plot)
         if not json:
             print(f"Picture: {plot}")
 
@@ -81,6 +87,7 @@ def play(
     episodes: int = 64,
     num_worlds: int = 64,
     seed: int = 0,
+    randomize: str = "",
     render: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
     seconds: float = 10.0,
     view: Literal["auto", "on", "off"] = "auto",
@@ -98,26 +105,30 @@ def play(
         episodes: Episodes that count; every world plays a fixed share of them.
         num_worlds: Worlds played side by side.
         seed: Equal seeds give equal episodes.
+        randomize: Other randomisation than the task's own: none, light, default or heavy, and changes: heavy,push=off.
         render: Film the first world into this .mp4 or .gif.
         seconds: Length of the film.
         view: A live window after the score; auto opens one where there is a display and nothing is filmed.
     """
     from paddock import playing, scoring
     from paddock.gl_choice import has_display
+    from paddock.tasks.finding import find_task
+    from paddock.tasks.randomize_presets import with_randomization
     from paddock.terminal import progress
     from paddock.videos import check_video
 
     if render is not None:
         check_video(render, seconds)  # before the episodes are played, not after
+    found = with_randomization(find_task(task), randomize)
     with progress("episodes", episodes) as advance:
-        score = playing.play(task, agent=agent, episodes=episodes, seed=seed, num_worlds=num_worlds, advance=advance)
+        score = playing.play(found, agent=agent, episodes=episodes, seed=seed, num_worlds=num_worlds, advance=advance)
     scoring.show(score)
     if render is not None:
         with progress("seconds filmed", seconds) as advance:
-            playing.record(task, agent=agent, path=render, seed=seed, seconds=seconds, advance=advance)
+            playing.record(found, agent=agent, path=render, seed=seed, seconds=seconds, advance=advance)
         print(f"wrote {render}")
     elif view == "on" or (view == "auto" and has_display()):
-        playing.view(task, agent=agent, seed=seed)
+        playing.view(found, agent=agent, seed=seed)
     elif view == "auto":
         print("No display here: add `--render out.mp4` for a video.")
 

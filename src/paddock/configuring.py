@@ -45,6 +45,8 @@ class TrainConfig:
     """Worlds stepped together; 0 chooses by cores and memory."""
     num_threads: int = 0
     """Threads of the physics and of learning; 0 takes every usable core."""
+    randomize: str = ""
+    """Other randomisation than the task's own: none, light, default, heavy, with changes: heavy,friction=0.5:1.5,push=off."""
     sim: str = "cpu"
     """What steps the worlds."""
     ppo: PpoConfig = field(default_factory=PpoConfig)

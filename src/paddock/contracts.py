@@ -54,6 +54,8 @@ class Layout:
     nv: int
     control_dt: float
     """Seconds between two control steps."""
+    model: mujoco.MjModel = field(repr=False)
+    """The nominal model that the sim steps, to look things up in."""
     constants: dict[Range, Tensor] = field(default_factory=dict, repr=False)
 
     def constant(self, value: Range) -> Tensor:

@@ -16,6 +16,7 @@ from paddock import randomness
 from paddock.contracts import SIM_TENSORS, Obs, State, Step, Tap, Worlds
 from paddock.cores import Exact
 from paddock.errors import BadAction, BadTerm, PaddockError, blame, unknown
+from paddock.looks import look_of
 from paddock.sims import make_sim
 from paddock.sims.layout import layout_of
 from paddock.sims.model import compile_text, model_text
@@ -99,6 +100,7 @@ class Environment:
             self._build_memory()
             self._begin(self._everyone)
             check_terms(task, self.state)
+            look_of(self)
             self.obs_sizes = {group: value.shape[1] for group, value in task.observations(self.state).items()}
         self._begun = False  # the episode just begun was only for the checks
         self._rewind()

@@ -13,6 +13,7 @@ from gymnasium.vector.utils import batch_space
 from paddock.contracts import Obs, Step
 from paddock.env import Environment, make
 from paddock.errors import PaddockError, unknown
+from paddock.looks import look_of
 from paddock.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -155,7 +156,8 @@ class _Pictures:
             from paddock.rendering import Camera
 
             self._camera = Camera(self._environment.visual_model)
-        return tuple(self._camera.frame(row) for row in qpos)
+        looks = (look_of(self._environment, world) for world in range(len(qpos)))
+        return tuple(self._camera.frame(row, look=look) for row, look in zip(qpos, looks, strict=True))
 
     def close(self) -> None:
         if self._camera is not None:

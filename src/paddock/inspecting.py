@@ -95,7 +95,7 @@ def written(term: Any, *, defaults: bool = True) -> str:
         told = [(f, value) for f, value in given if defaults or value != _default(f)]
         arguments = [f"{f.name}={written(value)}" if f.kw_only else written(value) for f, value in told]
         return f"{type(term).__name__}({', '.join(arguments)})"
-    return getattr(term, "__name__", None) or (repr(term) if isinstance(term, str | int) else type(term).__name__)
+    return getattr(term, "__name__", None) or (repr(term) if isinstance(term, str | int | None) else type(term).__name__)
 
 
 def meaning(term: Any) -> str:

@@ -14,6 +14,7 @@ from paddock.cores import torch_threads
 from paddock.env import make
 from paddock.errors import PaddockError
 from paddock.evaluation import FINAL_SEED, Agent, Episode, acting, check_episodes, play_out, score
+from paddock.looks import look_of
 from paddock.playing import VIDEO_FPS, agents_of, camera_of, find_agent, marks, pose
 from paddock.rendering import Camera
 from paddock.runs.atomic import write_file
@@ -111,7 +112,8 @@ def film_episode(
         with torch_threads(1):
             while number <= episode.number:
                 if number == episode.number and steps % stride == 0:
-                    yield camera.frame(*pose(env, episode.world), marks=marks(env, episode.world))
+                    world = episode.world
+                    yield camera.frame(*pose(env, world), marks=marks(env, world), look=look_of(env, world))
                     advance(stride * task.control_dt)
                 steps += number == episode.number
                 number += bool(env.step(act(env)).ended[episode.world])

@@ -14,6 +14,7 @@ from paddock.errors import PaddockError, broken_model
 from paddock.runs.portable_model import check_contained
 from paddock.runs.recording_reader import Recording
 from paddock.runs.recordings import MODEL_FILE, Keyframe, Reason
+from paddock.sims.model import get_field
 
 INTEGRATION = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 
@@ -178,12 +179,6 @@ def recorded_model(recording: Recording, name: str) -> mujoco.MjModel:
     if not fits:
         raise PaddockError(f"the model in {recording.path} has other sizes with MuJoCo {mujoco.__version__} than the recording.")
     return model
-
-
-def get_field(model: mujoco.MjModel, name: str) -> np.ndarray | float:
-    """A model field by its name, such as `body_mass` or `opt.gravity`."""
-    owner = model.opt if name.startswith("opt.") else model
-    return getattr(owner, name.removeprefix("opt."))
 
 
 def set_field(model: mujoco.MjModel, name: str, value: np.ndarray) -> None:

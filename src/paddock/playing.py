@@ -16,6 +16,7 @@ from paddock.env import Environment, make
 from paddock.errors import PaddockError, unknown
 from paddock.evaluation import Agent, check_episodes, score
 from paddock.gl_choice import has_display
+from paddock.looks import look_of
 from paddock.rendering import Camera, Mark
 from paddock.scoring import Score
 from paddock.tasks.sensing import heading
@@ -96,7 +97,7 @@ def record(
         act = find_agent(agent, env.task)
         env.reset()
         for _ in range(count):
-            yield camera.frame(*pose(env), marks=marks(env))
+            yield camera.frame(*pose(env), marks=marks(env), look=look_of(env))
             advance(dt)
             for _ in range(stride):
                 env.step(act(env))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Protocol
@@ -38,7 +39,8 @@ class Camera:
 
     def __init__(self, model: mujoco.MjModel, *, width: int = 640, height: int = 480, camera: str | int | None = None) -> None:
         """`camera` is a name or number of the model; without one, `track`, else the first, else one that sees it all."""
-        self._model, self._data = model, mujoco.MjData(model)
+        self._model = self._nominal = model
+        self._data, self._worn = mujoco.MjData(model), dict[str, np.ndarray]()
         self._view, self._shown = _view(model, camera), mujoco.MjvOption()
         self._frame = mujoco.MjrRect(0, 0, width, height)
         # the offscreen buffer is made in the size that the model asks for
@@ -54,8 +56,16 @@ class Camera:
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._context)
         self._scene = mujoco.MjvScene(model, maxgeom=MAX_GEOMS)
 
-    def frame(self, qpos: np.ndarray, qvel: np.ndarray | None = None, *, marks: Sequence[Mark] = ()) -> np.ndarray:
-        """The picture of a state; (height, width, 3) uint8."""
+    def frame(
+        self,
+        qpos: np.ndarray,
+        qvel: np.ndarray | None = None,
+        *,
+        marks: Sequence[Mark] = (),
+        look: Mapping[str, np.ndarray] | None = None,
+    ) -> np.ndarray:
+        """The picture of a state; (height, width, 3) uint8. `look` exchanges fields of the model, such as lights and colours."""
+        self._wear(look or {})
         self._data.qpos[:] = qpos
         self._data.qvel[:] = 0.0 if qvel is None else qvel
         mujoco.mj_forward(self._model, self._data)
@@ -68,6 +78,16 @@ class Camera:
         mujoco.mjr_render(self._frame, self._scene, self._context)
         mujoco.mjr_readPixels(pixels, None, self._frame, self._context)
         return np.ascontiguousarray(pixels[::-1])  # OpenGL counts rows from the bottom
+
+    def _wear(self, look: Mapping[str, np.ndarray]) -> None:
+        """Put on other fields, over nominal ones, on a copy of the model: the caller's stays as it is."""
+        if look.keys() == self._worn.keys() and all(np.array_equal(value, self._worn[name]) for name, value in look.items()):
+            return
+        self._model, self._worn = copy(self._nominal), dict(look)
+        for name, value in look.items():
+            getattr(self._model, name)[:] = value
+        if any(name.startswith(("cam_", "light_")) for name in look):
+            mujoco.mj_setConst(self._model, mujoco.MjData(self._model))  # where cameras that track a body are
 
     def close(self) -> None:
         self._gl.make_current()

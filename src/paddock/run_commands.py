@@ -109,6 +109,7 @@ def evaluate(
     episodes: int = 100,
     seed: int = 0,
     checkpoint: str = "best",
+    randomize: str = "",
     video: bool = True,
     runs_dir: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("runs"),
 ) -> None:
@@ -124,6 +125,7 @@ def evaluate(
         episodes: Episodes for each agent.
         seed: Which set of episodes. No training sees any of them.
         checkpoint: best, latest, or the environment step of one.
+        randomize: Other randomisation than it was trained with: none, light, default or heavy, and changes: heavy,push=off.
         video: Film the best and the worst episode.
         runs_dir: Where runs are kept.
     """
@@ -131,12 +133,15 @@ def evaluate(
     from paddock.evaluation import acting
     from paddock.playing import agents_of
     from paddock.plots import plot_runs, plottable
+    from paddock.tasks.randomize_presets import with_randomization
     from paddock.terminal import progress
-    from paddock.trained import find
+    from paddock.trained import Run, find
 
     which, seed = _checkpoint(checkpoint), judging.seed_of(seed)
     found = find(run, runs_dir=runs_dir)
-    folder = found.folder.evaluations
+    if randomize:
+        found = Run(found.folder, task=with_randomization(found.task, randomize))
+    folder = found.folder.evaluations / randomize.replace("=", "-").replace(":", "-").replace(",", "_")
     with progress("episodes", episodes * (1 + len(agents_of(found.task)))) as advance:
         judgement = judging.judge(found, episodes=episodes, seed=seed, checkpoint=which, advance=advance)
     print(f"\n{found.path.name}, the policy after {judgement.env_steps:,} steps")

@@ -15,6 +15,7 @@ from paddock.robots.finding import find_robot
 from paddock.runs.folder import RunFolder
 from paddock.tasks import ENTRY_POINTS, FAMILY_NAMES, TASK_NAMES
 from paddock.tasks.finding import find_task, of_family
+from paddock.tasks.randomize_presets import with_randomization
 from paddock.tasks.task import Task
 from paddock.user_files import name_in_file, split_name, value_in_file
 
@@ -47,8 +48,10 @@ def task_of(run: RunFolder) -> Task:
         )
     family, at, constant = source.constant.rpartition("@")
     if at:
-        return of_family(family, value_in_file(Robot, run.task_file, constant, neighbours=Path(source.folder)))
-    return value_in_file(Task, run.task_file, constant, neighbours=Path(source.folder))
+        task = of_family(family, value_in_file(Robot, run.task_file, constant, neighbours=Path(source.folder)))
+    else:
+        task = value_in_file(Task, run.task_file, constant, neighbours=Path(source.folder))
+    return with_randomization(task, str(run.card().setup.config.get("randomize", "")))
 
 
 def _file_of(wanted: str) -> tuple[Path, str]:

@@ -12,7 +12,8 @@ from torch import Tensor
 from paddock import randomness
 from paddock.contracts import Sim, State, Worlds
 from paddock.errors import BadTerm, blame
-from paddock.tasks.task import Task
+from paddock.sims.model import get_field
+from paddock.tasks.task import ModelRandomizer, Task
 
 
 class Starts:
@@ -76,9 +77,10 @@ class Starts:
         fields = {name: value.expand(state.num_worlds, *value.shape) for name, value in self._nominal.items()}
         name = ""
         try:
-            for name, randomizer in self._task.model_randomizers.items():
+            for name, randomizer in self._task.drawn.items():
                 params[name] = randomizer.draw(state.scoped(f"randomize/{name}"))
-                fields |= randomizer.apply(params[name], fields, state.layout)
+                if isinstance(randomizer, ModelRandomizer):
+                    fields |= randomizer.apply(params[name], fields, state.layout)
         except Exception as error:  # a user's randomiser may raise anything
             raise blame(self._task.name, "randomize", name, error) from error
         return params, fields, *self._reset(state.replaced(params=lasting | params))
@@ -106,4 +108,4 @@ def _expand_model(task: Task, sim: Sim) -> dict[str, Tensor]:
     names = {name: None for randomizer in task.model_randomizers.values() for name in randomizer.model_fields}
     for name in names:
         sim.expand(name)
-    return {name: torch.tensor(getattr(sim.model, name), device=sim.device) for name in names}
+    return {name: torch.tensor(get_field(sim.model, name), device=sim.device) for name in names}

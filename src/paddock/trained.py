@@ -18,6 +18,7 @@ from paddock.runs.folder import RunFolder, find_run, status_of
 from paddock.runs.telemetry_reader import Curve, TelemetryReader
 from paddock.scoring import Score
 from paddock.sources import task_of
+from paddock.tasks.randomize_presets import with_randomization
 from paddock.tasks.task import Task
 from paddock.training import resume, start
 
@@ -137,7 +138,9 @@ def train(
     `config`, a TrainConfig or a YAML file or another run's run.json, which wins over the task's preset.
     """
     folder = start(task, preset=preset, config=config, runs_dir=Path(runs_dir), view=view, settings=settings)
-    return Run(folder, task=task if isinstance(task, Task) else None)
+    if not isinstance(task, Task):
+        return Run(folder)
+    return Run(folder, task=with_randomization(task, str(folder.card().setup.config["randomize"])))
 
 
 def find(run: str | Path | Run, *, runs_dir: Path | str = RUNS_DIR) -> Run:

@@ -16,6 +16,7 @@ from paddock.configuring import TrainConfig, as_words, configure, settle
 from paddock.env import Environment, make
 from paddock.errors import PaddockError
 from paddock.evaluation import FIRST_EVALUATION_SEED
+from paddock.inspecting import written
 from paddock.messages import GitState, RunSetup
 from paddock.platforms import this_platform
 from paddock.runs.checkpoints import BadCheckpoint
@@ -23,6 +24,7 @@ from paddock.runs.folder import FORMAT, RunFolder, is_alive, new_id, now
 from paddock.sitting import Sitting
 from paddock.sources import source_of, task_of
 from paddock.tasks.finding import find_task
+from paddock.tasks.randomize_presets import with_randomization
 from paddock.tasks.task import Task
 from paddock.training_view import Nobody, View
 
@@ -45,6 +47,7 @@ def start(
     settled = settle(configure(found, preset=preset, file=config, flags=settings))
     if not 0 <= settled.seed < FIRST_EVALUATION_SEED:
         raise PaddockError(f"seed is {settled.seed}; wanted 0 to {FIRST_EVALUATION_SEED - 1:,}: the rest is kept for evaluation.")
+    found = with_randomization(found, settled.randomize)
     env = _classroom(found, settled)
     source, content = source_of(task)
     setup = RunSetup(
@@ -57,6 +60,7 @@ def start(
         algorithm="ppo",
         preset=preset,
         config=as_words(settled),
+        randomize={name: written(randomizer) for name, randomizer in found.randomize.items()},
         seed=settled.seed,
         num_worlds=settled.num_worlds,
         command=tuple(command),

@@ -3,7 +3,7 @@
 import json
 import types
 import typing
-from dataclasses import asdict, fields, is_dataclass
+from dataclasses import MISSING, asdict, fields, is_dataclass
 from typing import TypeVar
 
 from paddock.errors import PaddockError
@@ -48,10 +48,16 @@ def _read(kind: typing.Any, value: typing.Any, where: str) -> typing.Any:
 def _read_message(kind: typing.Any, value: typing.Any, where: str) -> typing.Any:
     hints = typing.get_type_hints(kind)
     names = [field.name for field in fields(kind)]
-    if not isinstance(value, dict) or set(value) != set(names):
+    if not isinstance(value, dict) or not _fit(kind, set(value)):
         got = ", ".join(value) if isinstance(value, dict) else repr(value)
         raise PaddockError(f"{where} has {got or 'nothing'}; wanted exactly {', '.join(names)}.")
-    return kind(**{name: _read(hints[name], value[name], f"{where}.{name}") for name in names})
+    return kind(**{name: _read(hints[name], part, f"{where}.{name}") for name, part in value.items()})
+
+
+def _fit(kind: typing.Any, names: set[str]) -> bool:
+    """Whether a message has all its keys and no other; what was added later has a default, and may be missing."""
+    needed = {own.name for own in fields(kind) if own.default is MISSING and own.default_factory is MISSING}
+    return needed <= names <= {own.name for own in fields(kind)}
 
 
 def _read_tuple(members: tuple[typing.Any, ...], value: typing.Any, where: str) -> tuple[typing.Any, ...]:

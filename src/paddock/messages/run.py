@@ -1,6 +1,6 @@
 """A run: what it is, how far it has come, what it saved."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from paddock.messages.platform import Platform
 
@@ -42,6 +42,8 @@ class RunSetup:
     preset: str
     config: dict[str, object]
     """Resolved: presets, files and flags are in it, and so are the numbers of worlds and threads."""
+    randomize: dict[str, str] = field(default_factory=dict)
+    """What differs between episodes, by name, as one would write it; runs of before 0.2 do not say."""
     seed: int
     num_worlds: int
     command: tuple[str, ...]

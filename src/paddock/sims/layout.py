@@ -46,6 +46,7 @@ def layout_of(model: mujoco.MjModel, *, control_dt: float, device: torch.device)
         ctrl_half=constant(half),
         nv=model.nv,
         control_dt=control_dt,
+        model=model,
     )
 
 

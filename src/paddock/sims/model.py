@@ -39,6 +39,12 @@ def compile_text(text: str) -> mujoco.MjModel:
         raise broken_model("the saved model text", refusal) from None
 
 
+def get_field(model: mujoco.MjModel, name: str) -> np.ndarray | float:
+    """A model field by its name, such as `body_mass` or `opt.gravity`."""
+    owner = model.opt if name.startswith("opt.") else model
+    return getattr(owner, name.removeprefix("opt."))
+
+
 def _check_numbers(model: mujoco.MjModel) -> None:
     """MuJoCo compiles a NaN and only logs it. Poses come first: what follows from them is NaN too."""
     for field in sorted(dir(model), key=lambda name: not name.endswith(("_pos", "_quat"))):

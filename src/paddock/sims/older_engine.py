@@ -14,6 +14,8 @@ def for_mujoco_3_14(text: str) -> str:
     defaults: dict[str, Attributes] = {}
     for default in root.findall("default"):
         _collect(default, {}, defaults)
+    for body in root.iter("body"):
+        body.attrib.pop("simple", None)
     for general in root.iterfind("actuator/general"):
         meant = _meant(defaults.get(general.get("class", "main"), {}), general)
         general.attrib.pop("input", None)

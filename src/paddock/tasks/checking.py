@@ -8,7 +8,7 @@ from torch import Tensor
 from paddock.contracts import State, Term
 from paddock.errors import BadTerm, blame
 from paddock.tasks.curriculum import CURRICULUM
-from paddock.tasks.task import Disturbance, ModelRandomizer, Task
+from paddock.tasks.task import Disturbance, LookRandomizer, ModelRandomizer, Task
 
 RESERVED_ENDS = ("failed", "success", "truncated")
 """What a step already says about an episode's end."""
@@ -23,9 +23,9 @@ def check_parts(task: Task) -> None:
     wrong += [f"reward '{name}' is not a pair (weight, term)" for name, part in task.reward.items() if not _is_weighted(part)]
     wrong += [f"a done term called '{name}', a name that is taken" for name in task.done if name in RESERVED_ENDS]
     wrong += [
-        f"randomize '{name}' is a {type(part).__name__}, which neither draws model fields nor pushes a body"
+        f"randomize '{name}' is a {type(part).__name__}, which neither draws model fields or looks nor pushes a body"
         for name, part in task.randomize.items()
-        if not isinstance(part, ModelRandomizer | Disturbance)
+        if not isinstance(part, ModelRandomizer | LookRandomizer | Disturbance)
     ]
     if CURRICULUM in task.randomize:
         wrong.append(f"randomize has a part called '{CURRICULUM}', a name that is taken")

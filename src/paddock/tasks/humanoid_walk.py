@@ -60,7 +60,7 @@ HUMANOID_WALK = Task(
     done={"fell": t.Fell(tilt_deg=45.0), "slumped": slumped},
     success=t.AllOf((t.Below(t.Mean("error"), 0.3), t.Not(fallen))),
     reset=t.NearHome(joint=0.05),
-    randomize={"friction": t.Friction(0.7, 1.2)},
+    randomize={"friction": t.Friction((0.7, 1.2))},
     measure={"tracking_error": t.velocity_error},
     expert=Stride(period=PERIOD, scale=ACTION_SCALE),
     presets={

@@ -16,7 +16,7 @@ from torch import Tensor
 from paddock.contracts import Layout, State, Term
 from paddock.errors import PaddockError
 from paddock.tasks.memories import own
-from paddock.tasks.ranges import check_ranges
+from paddock.tasks.ranges import RangeLike, check_positive, range_of
 
 Spread = float | tuple[float, ...]
 """One for all columns, or one for each."""
@@ -266,16 +266,15 @@ class Noisy:
 class NoiseScale:
     """A randomiser: one factor a world and episode for the errors of all noisy observations."""
 
-    low: float
-    high: float
+    factor: RangeLike
     model_fields = ()
     changes_constants = False
 
     def __post_init__(self) -> None:
-        check_ranges(self, (0.0, self.low), (self.low, self.high))
+        check_positive(self.factor, self)
 
     def draw(self, state: State) -> Tensor:
-        return state.uniform(1, self.low, self.high)
+        return range_of(self.factor, self).draw(state, 1)
 
     def apply(self, drawn: Tensor, values: Mapping[str, Tensor], layout: Layout) -> dict[str, Tensor]:
         return {}

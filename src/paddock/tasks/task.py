@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Literal, Protocol, runtime_checkable
 
 import mujoco
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -68,6 +69,24 @@ class ModelRandomizer(Protocol):
 
 
 @runtime_checkable
+class LookRandomizer(Protocol):
+    """How the scene looks, drawn when an episode begins and applied to the nominal visual model when somebody looks."""
+
+    @property
+    def look_fields(self) -> tuple[str, ...]:
+        """The MjModel fields it changes."""
+        ...
+
+    def draw(self, state: State, /) -> Tensor:
+        """What becomes `state.params` under its name; (n, k)."""
+        ...
+
+    def look(self, drawn: np.ndarray, values: Mapping[str, np.ndarray], model: mujoco.MjModel, /) -> dict[str, np.ndarray]:
+        """New values of its fields for one world, from its draw (k,) and the values that those before it left."""
+        ...
+
+
+@runtime_checkable
 class Disturbance(Protocol):
     """A force on a body that changes over time."""
 
@@ -77,6 +96,16 @@ class Disturbance(Protocol):
     def wrench(self, state: State, /) -> Tensor:
         """Force and torque in the world frame; (n, 6)."""
         ...
+
+
+@runtime_checkable
+class FitsModel(Protocol):
+    """A randomiser that needs the model compiled in a certain way."""
+
+    def fit(self, spec: mujoco.MjSpec, /) -> None: ...
+
+
+Randomizer = ModelRandomizer | LookRandomizer | Disturbance
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +140,8 @@ class Task:
     """Observations of `observe` to stack: the last so many control steps, oldest first."""
     noise: Mapping[str, Noise] = field(default_factory=dict)
     """What sensors add to the truth, by the name of the observation. A robot's own sensors bring theirs, so exports have none."""
-    randomize: Mapping[str, ModelRandomizer | Disturbance] = field(default_factory=dict)
+    randomize: Mapping[str, Randomizer] = field(default_factory=dict)
+    """What differs from one episode to the next: properties of the machine, pushes, looks."""
     curriculum: Curriculum | None = None
     """How training begins easy and grows harder."""
     scene: Callable[[Robot], mujoco.MjSpec] = flat_floor
@@ -133,6 +163,9 @@ class Task:
         spec = self.scene(self.robot)
         try:
             self.act.actuate(spec, self.robot)
+            for randomizer in self.randomize.values():
+                if isinstance(randomizer, FitsModel):
+                    randomizer.fit(spec)
         except (ValueError, mujoco.FatalError) as refusal:
             raise broken_model(f"robot '{self.robot.name}'", refusal) from None
         return spec
@@ -162,6 +195,15 @@ class Task:
     @cached_property
     def model_randomizers(self) -> dict[str, ModelRandomizer]:
         return {name: r for name, r in self.randomize.items() if isinstance(r, ModelRandomizer)}
+
+    @cached_property
+    def looks(self) -> dict[str, LookRandomizer]:
+        return {name: r for name, r in self.randomize.items() if isinstance(r, LookRandomizer)}
+
+    @cached_property
+    def drawn(self) -> dict[str, ModelRandomizer | LookRandomizer]:
+        """Those that draw something when an episode begins."""
+        return {name: r for name, r in self.randomize.items() if isinstance(r, ModelRandomizer | LookRandomizer)}
 
     @cached_property
     def disturbances(self) -> dict[str, Disturbance]:

@@ -37,7 +37,7 @@ def walk(robot: Robot) -> Task:
         done={"fell": t.Fell(tilt_deg=60.0)},
         success=t.AllOf((t.Below(t.Mean("error"), speed / 4), t.Not(t.Fell(tilt_deg=60.0)))),
         reset=t.NearHome(),
-        randomize={"friction": t.Friction(0.6, 1.2)},
+        randomize={"friction": t.Friction((0.6, 1.2))},
         measure={"tracking_error": t.velocity_error},
         presets={
             "default": {
