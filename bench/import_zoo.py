@@ -42,7 +42,6 @@ class Exhibit:
     """Below the folder that the package was installed into."""
     allow: str = ""
     """A folder that its author reads from beside the model's own."""
-    base: str = "auto"
 
 
 URDFS = "cmeel.prefix/share/example-robot-data/robots"
