@@ -7,6 +7,7 @@ import mujoco
 import numpy as np
 
 from paddock.robots.anatomy import Limb, ancestors, bounds, geom_box, legs, limbs, solid_geoms, subtree, tool
+from paddock.robots.import_checks import DEEP, penetrations
 from paddock.robots.import_draft import Draft, at
 from paddock.robots.import_motors import HINGE, SINGLE
 
@@ -144,7 +145,7 @@ def arm_pose(model: mujoco.MjModel, qpos: np.ndarray, found: list[Limb]) -> np.n
     limited = model.jnt_limited[joints].astype(bool)
     low = np.maximum(np.where(limited, model.jnt_range[joints, 0], -np.inf), qpos[columns] - ARM_SPREAD)
     high = np.minimum(np.where(limited, model.jnt_range[joints, 1], np.inf), qpos[columns] + ARM_SPREAD)
-    touching = _pairs(model, data)
+    touching = set(penetrations(model, data))
     foot = data.xanchor[joints[0]].copy()
     ranked: list[tuple[float, np.ndarray, np.ndarray]] = []
     jacobian = np.zeros((3, model.nv))
@@ -160,21 +161,21 @@ def arm_pose(model: mujoco.MjModel, qpos: np.ndarray, found: list[Limb]) -> np.n
         moves = jacobian[:, dofs]
         ranked.append((float(np.linalg.det(moves @ moves.T)), place - foot, pose))
     reach = max(float(np.linalg.norm(place)) for _, place, _ in ranked)
+    shallowest, best = math.inf, qpos
     for _, place, pose in sorted(ranked, key=lambda row: -row[0]):
         ahead, aside, above = place / reach
-        in_front = AHEAD[0] < ahead < AHEAD[1] and abs(aside) < ASIDE and ABOVE[0] < above < ABOVE[1]
-        if in_front and _pairs(model, at(model, pose)) <= touching:
+        if not (AHEAD[0] < ahead < AHEAD[1] and abs(aside) < ASIDE and ABOVE[0] < above < ABOVE[1]):
+            continue
+        depths = penetrations(model, at(model, pose))
+        if sum(depths.values()) < DEEP:
             return pose
-    return qpos
+        if set(depths) <= touching and sum(depths.values()) < shallowest - DEEP:  # as some shapes overlap whatever the pose
+            shallowest, best = sum(depths.values()), pose
+    return best
 
 
 def _above(model: mujoco.MjModel, body: int) -> set[int]:
     return {body, *ancestors(model, body)}
-
-
-def _pairs(model: mujoco.MjModel, data: mujoco.MjData) -> set[tuple[int, ...]]:
-    """Pairs of bodies that touch."""
-    return {tuple(sorted(int(model.geom_bodyid[g]) for g in contact.geom)) for contact in data.contact[: data.ncon]}
 
 
 def _follow(model: mujoco.MjModel, qpos: np.ndarray) -> None:

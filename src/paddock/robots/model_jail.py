@@ -27,9 +27,10 @@ GRACE_S = 10.0
 class Limits:
     """What one import may use."""
 
-    wall_s: float = 20.0
-    """Seconds until it is ended. The largest public description tried takes half of it on a busy core."""
+    wall_s: float = 60.0
+    """Seconds until it is ended, whatever it waits for."""
     cpu_s: int = 20
+    """Seconds of a core. The largest public description tried takes half of it; a busy machine takes none of it away."""
     memory: int = 4 * 2**30
     """Bytes of address space beyond the process's own."""
 
