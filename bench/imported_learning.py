@@ -25,7 +25,7 @@ from paddock.trained import Run, find
 ROOT = Path(__file__).parent.parent
 RESULT = ROOT / "bench" / "results" / "imported_learning.json"
 RUNS = ROOT / "bench" / "runs"
-LESSONS = ("go1-walk", "go2-walk", "yam-reach", "panda_hil-reach")
+LESSONS = ("go1-walk", "yam-reach", "panda_hil-reach")
 EPISODES = 100
 
 
