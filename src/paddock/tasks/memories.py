@@ -10,6 +10,9 @@ from paddock.contracts import State, Term
 from paddock.tasks.ranges import check_period, check_ranges
 from paddock.tasks.sensing import Remembered
 
+ACT_MEMORY = "act/target"
+"""Name of what an act remembers that is a Memory too."""
+
 
 def own(state: State) -> Tensor:
     """The present value of the memory or command that is being advanced."""
