@@ -42,7 +42,6 @@ class Exhibit:
     """Below the folder that the package was installed into."""
     allow: str = ""
     """A folder that its author reads from beside the model's own."""
-    base: str = "auto"
 
 
 URDFS = "cmeel.prefix/share/example-robot-data/robots"
@@ -223,7 +222,7 @@ def main(
 
     Args:
         folder: Where packages are kept; a temporary folder by default.
-        only: Names of robots.
+        only: Names of robots; the others' rows stay.
         write: Write the result.
     """
     chosen = [exhibit for exhibit in ZOO if not only or exhibit.name in only]
@@ -236,9 +235,9 @@ def main(
             _show(results[-1])
     print(f"\n{sum(result.passed for result in results)} of {len(results)} pass")
     if write:
-        RESULT.write_text(
-            json.dumps({"steps": STEPS, "worlds": WORLDS, "robots": [asdict(result) for result in results]}, indent=1) + "\n"
-        )
+        rows = {row["name"]: row for row in json.loads(RESULT.read_text())["robots"]} | {row.name: asdict(row) for row in results}
+        kept = [rows[exhibit.name] for exhibit in ZOO if exhibit.name in rows]
+        RESULT.write_text(json.dumps({"steps": STEPS, "worlds": WORLDS, "robots": kept}, indent=1) + "\n")
 
 
 def _show(result: Result) -> None:

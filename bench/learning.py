@@ -24,6 +24,9 @@ BARS = {
     "cartpole-swingup": {"minutes": 3.0, "success": 0.95},
     "quadruped-balance": {"minutes": 15.0, "success": 0.95},
     "quadruped-walk": {"minutes": 20.0, "tracking_error": 0.25},
+    "arm-reach": {"minutes": 5.0, "success": 0.95},
+    "creature-goal": {"minutes": 5.0, "success": 0.95},
+    "humanoid-stand": {"success": 0.95},
 }
 """What is asked of each task: minutes of training on two cores, and what its policy must reach."""
 EPISODES = 100

@@ -2,11 +2,13 @@
 
 python bench/mutated_models.py                  # minutes on two cores
 python bench/mutated_models.py --count 100      # a taste, written nowhere
+python bench/mutated_models.py --only 66 6788   # these again, each with its answer
 
 Every file must be answered: imported, or refused with a reason, within the limits, without a crash of the parent and without a
 look outside its folder. A canary lies outside: a file that reaches for it has to be refused, and its content must turn up nowhere.
 """
 
+import difflib
 import json
 import math
 import random
@@ -24,6 +26,7 @@ from typing import Annotated
 
 import tyro
 
+from paddock.benchmarking import machine
 from paddock.cores import usable_cores
 from paddock.robots.import_model import ImportRequest
 from paddock.robots.model_jail import Answer, Jail, Limits
@@ -31,6 +34,7 @@ from paddock.terminal import progress
 
 RESULT = Path(__file__).parent / "results" / "mutations.json"
 FULL = 10_000
+ANSWERED = ("imported", "refused")
 WALL_S = 10.0
 CANARY = "9.87654321"
 """In the mesh outside; three corners of it would end up in a robot that had read it."""
@@ -233,6 +237,8 @@ class Case:
 class Tally:
     """What came of all of them."""
 
+    machine: str
+    jails: int
     count: int
     seed: int
     seconds: float
@@ -247,6 +253,8 @@ class Tally:
     """Files that declare entities or load code, and were not refused."""
     examples: dict[str, str]
     """A reason for each outcome but `imported`."""
+    unanswered: tuple[str, ...]
+    """Every file that was neither imported nor refused: what was done to it, its number for `--only`, and what came of it."""
 
 
 def cases(seed: int, folder: Path) -> Iterator[Case]:
@@ -311,13 +319,14 @@ def run(count: int, seed: int, jails: int, *, wall_s: float = WALL_S) -> Tally:
     by_mutation: dict[str, Counter[str]] = {}
     seconds: list[float] = []
     examples: dict[str, str] = {}
+    unanswered: list[tuple[int, str]] = []
     reached = wrong = 0
     with tempfile.TemporaryDirectory() as temporary:
         folder = prepare(Path(temporary))
 
         def share(first: int) -> list[tuple[Case, Answer]]:
             done: list[tuple[Case, Answer]] = []
-            with Jail(Limits(wall_s=wall_s, cpu_s=math.ceil(wall_s), memory=2 * 2**30)) as jail:
+            with Jail(_limits(wall_s)) as jail:
                 for case in islice(cases(seed, folder), first, count, jails):
                     answer = attempt(case, folder, jail)
                     advance(1)
@@ -331,11 +340,15 @@ def run(count: int, seed: int, jails: int, *, wall_s: float = WALL_S) -> Tally:
                 seconds.append(answer.seconds)
                 reached += holds_canary(answer)
                 wrong += answer.outcome == "imported" and asks_for_trouble(case)
+                if answer.outcome not in ANSWERED:
+                    unanswered.append((case.number, _said(case, answer)))
                 examples.setdefault(
                     f"{answer.outcome} {answer.error}".strip(), f"{case.mutation} {case.number}: {answer.detail[:300]}"
                 )
     examples.pop("imported", None)
     return Tally(
+        machine=machine(),
+        jails=jails,
         count=count,
         seed=seed,
         seconds=round(time.perf_counter() - began, 1),
@@ -347,18 +360,55 @@ def run(count: int, seed: int, jails: int, *, wall_s: float = WALL_S) -> Tally:
         reached_outside=reached,
         wrongly_imported=wrong,
         examples=examples,
+        unanswered=tuple(said for _, said in sorted(unanswered)),
     )
 
 
-def main(count: int = FULL, seed: int = 0, jails: Annotated[int, tyro.conf.arg(metavar="N")] = 0) -> None:
+def again(numbers: Sequence[int], seed: int, *, wall_s: float = WALL_S) -> Iterator[tuple[Case, Answer]]:
+    """Some files of a run, once more."""
+    with tempfile.TemporaryDirectory() as temporary, Jail(_limits(wall_s)) as jail:
+        folder = prepare(Path(temporary))
+        for case in islice(cases(seed, folder), max(numbers) + 1):
+            if case.number in numbers:
+                yield case, attempt(case, folder, jail)
+
+
+def changes(case: Case) -> str:
+    """What the mutation did, line by line."""
+    sound = ARM if case.suffix == ".xml" else LEGS
+    lines = difflib.unified_diff(sound.splitlines(), case.text.splitlines(), n=0, lineterm="")
+    return "\n".join(line[:200] for line in list(lines)[2:] if not line.startswith("@@"))
+
+
+def _said(case: Case, answer: Answer) -> str:
+    return f"{case.mutation} {case.number}: {answer.outcome}, {answer.detail[:300]}"
+
+
+def _limits(wall_s: float) -> Limits:
+    return Limits(wall_s=wall_s, cpu_s=math.ceil(wall_s), memory=2 * 2**30)
+
+
+def main(
+    count: int = FULL,
+    seed: int = 0,
+    jails: Annotated[int, tyro.conf.arg(metavar="N")] = 0,
+    only: tuple[int, ...] = (),
+    wall_s: float = WALL_S,
+) -> None:
     """Mutate and import.
 
     Args:
         count: Files.
         seed: Equal seeds give equal files.
         jails: Wardens that work side by side; one for each core by default.
+        only: Numbers of files to do again, to see what was done to them and what comes of it.
+        wall_s: Seconds that each may take.
     """
-    tally = run(count, seed, jails or usable_cores())
+    if only:
+        for case, answer in again(only, seed, wall_s=wall_s):
+            print(f"{changes(case)}\n{_said(case, answer)} after {answer.seconds:.1f} s\n", flush=True)
+        return
+    tally = run(count, seed, jails or usable_cores(), wall_s=wall_s)
     print(json.dumps(asdict(tally), indent=1))
     if count >= FULL:
         RESULT.write_text(json.dumps(asdict(tally), indent=1) + "\n")

@@ -20,6 +20,9 @@ def page() -> str:
         *telemetry(),
         *kills(),
         *gymnasium(),
+        *imports(),
+        *imported_learning(),
+        *mutations(),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -132,6 +135,66 @@ def gymnasium() -> list[str]:
         f"`python bench/gym_parity.py` against Gymnasium {found['gymnasium']}: worst relative difference after one step from equal "
         "random states, and over whole episodes from equal starts.",
         "\n".join(lines),
+    ]
+
+
+def imports() -> list[str]:
+    found = _read("imports")
+    lines = [
+        "| robot | package | kind | bodies | joints' freedoms | actuators | tasks | seconds to import | passed |",
+        "|---|---|---|--:|--:|--:|---|--:|---|",
+    ]
+    for row in found["robots"]:
+        lines.append(
+            f"| {row['name']} | {row['package']} | {row['format']}, {row['kind']} | {row['bodies']} | {row['dof']} "
+            f"| {row['actuators']} | {', '.join(row['checks'])} | {row['import_s']:.1f} | {'yes' if row['passed'] else 'no'} |"
+        )
+    passed = sum(row["passed"] for row in found["robots"])
+    return [
+        "## Other projects' robots",
+        "`python bench/import_zoo.py` installs packages from PyPI and imports their robots as they are. A robot passes where "
+        f"{found['steps']} random steps in {found['worlds']} worlds stay finite, twice the same bit for bit, with every sensor "
+        f"alive, and the exported observations agree with PyTorch's to 1e-6. {passed} of {len(found['robots'])} pass.",
+        "\n".join(lines),
+    ]
+
+
+def imported_learning() -> list[str]:
+    found = _read("imported_learning")
+    lines = ["| robot | package | task | success | measured | minutes | steps |", "|---|---|---|---|---|--:|--:|"]
+    for row in found["rows"]:
+        measured = ", ".join(
+            f"{name.replace('_', ' ')} {value:.3f} m{'/s' * ('error' in name)}" for name, value in row["measures"].items()
+        )
+        low, high = row["success_interval"]
+        lines.append(
+            f"| {row['name']} | {row['package']} | {row['task']} | {row['success']:.2f} [{low:.2f}, {high:.2f}] | {measured} "
+            f"| {row['minutes']:.1f} | {row['env_steps']:,} |"
+        )
+    return [
+        "### What they learn",
+        f"`python bench/imported_learning.py`, {found['machine']}: imported, not edited, and trained by the preset that our own "
+        "robots have, as in `paddock train walk --robot go1.py`; "
+        f"then {found['rows'][0]['episodes']} episodes that training never saw. "
+        "A walk succeeds where the velocity is off by less than a quarter of the fastest command on average, and nothing falls; "
+        "a reach where the tool is within a fiftieth of the arm's length of its point for the last half second.",
+        "\n".join(lines),
+    ]
+
+
+def mutations() -> list[str]:
+    found = _read("mutations")
+    outcomes = found["outcomes"]
+    ends = "\n".join(f"- {said}" for said in found["unanswered"])
+    return [
+        "## Hostile and damaged models",
+        f"`python bench/mutated_models.py`, {found['machine']}: {found['count']:,} mutated MJCF and URDF files (numbers that are "
+        "none, bombs, lures to files outside, entities, plugins, missing characters), each imported in a child process. "
+        f"{outcomes['refused']:,} were refused with a reason, {outcomes['imported']:,} imported, {len(found['unanswered'])} ended "
+        f"otherwise; {outcomes.get('crash', 0)} crashed. The slowest took {found['slowest_s']:.1f} s at a limit of "
+        f"{found['limit_s']:.0f} s. {found['reached_outside']} held anything of a file outside their folder, and "
+        f"{found['wrongly_imported']} with entities or code got in.",
+        *([f"The others, each ended by the limit and said so:\n\n{ends}"] if ends else []),
     ]
 
 

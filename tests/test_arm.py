@@ -15,7 +15,8 @@ from paddock.errors import PaddockError
 from paddock.playing import play
 from paddock.robots import ARM, Robot
 from paddock.robots.arm import ARM_JOINTS
-from paddock.tasks.arm_control import LEAD
+from paddock.tasks.arm_control import AHEAD
+from paddock.tasks.arm_experts import towards
 from paddock.tasks.arm_pick_place import ARM_PICK_PLACE
 from paddock.tasks.arm_push import ARM_PUSH
 from paddock.tasks.arm_reach import ARM_REACH
@@ -118,14 +119,48 @@ def test_a_target_does_not_wind_up_against_the_floor() -> None:
     env.reset()
     for _ in range(80):
         env.step(torch.tensor([[0.3, 0.0, -1.0]]))
-    joints = env.state.sensor("joint_pos")
     assert tool(env)[0, 2] > 0.0
-    assert ((env.state.ctrl[:, :7] - joints).abs() < LEAD + 0.1).all()
+    assert ((env.state.memory["act/target"] - tool(env)).abs() < AHEAD * 0.02 + 1e-5).all()
+    assert ((env.state.ctrl[:, :7] - env.state.sensor("joint_pos")).abs() < 0.2).all()
     low = tool(env)[0, 2]
     for _ in range(8):
         env.step(torch.tensor([[0.0, 0.0, 1.0]]))
     assert tool(env)[0, 2] > low + 0.05
     assert (env.state.ctrl >= env.state.layout.ctrl_low).all() and (env.state.ctrl <= env.state.layout.ctrl_high).all()
+
+
+def test_a_load_does_not_make_the_arm_sink_step_by_step() -> None:
+    def scene(robot: Robot) -> mujoco.MjSpec:
+        spec = t.flat_floor(robot)
+        for body in spec.bodies[1:]:
+            body.gravcomp = 0.0
+        return spec
+
+    env = paddock.make(replace(STILL, scene=scene))
+    env.reset()
+    start = tool(env)
+    for _ in range(20):
+        env.step(torch.zeros(1, 3))
+    sagged, joints = tool(env), env.state.sensor("joint_pos").clone()
+    assert 0.002 < start[0, 2] - sagged[0, 2] < 0.01
+    for _ in range(100):
+        env.step(torch.zeros(1, 3))
+    assert (tool(env) - sagged).norm() < 1e-4 and (env.state.sensor("joint_pos") - joints).abs().max() < 0.005
+
+
+def test_beyond_its_reach_an_arm_does_not_shake_and_its_elbow_comes_home() -> None:
+    env = paddock.make(STILL, num_worlds=4)
+    env.reset()
+    start, home = tool(env), env.state.sensor("joint_pos").clone()
+    away = torch.tensor([[1.0, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1]])
+    for _ in range(60):
+        env.step(away)
+    before = env.state.sensor("joint_vel").clone()
+    env.step(away)
+    assert (env.state.sensor("joint_vel") - before).abs().max() < 0.05
+    for _ in range(80):
+        env.step(towards(start - tool(env), 0.02))
+    assert (env.state.sensor("joint_pos") - home).abs().max() < 0.1
 
 
 def test_the_fourth_column_opens_and_closes_the_gripper() -> None:

@@ -78,7 +78,7 @@ def test_graphs_agree_in_onnxruntime(env: paddock.Environment) -> None:
     env.reset()
     graphs = {name: model for name in GRAPHS if (model := export_graph(env, name)) is not None}
     assert {"observe", "act", "reward", "done", "reset"} <= set(graphs)
-    assert ("update" in graphs) == bool(env.task.command or env.task.memory)
+    assert ("update" in graphs) == bool(env.task.command or env.task.memories)
     other = paddock.make(env.task, num_worlds=3, seed=12)
     other.reset()
     for step in range(40):

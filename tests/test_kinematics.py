@@ -115,6 +115,8 @@ def test_damped_steps_are_the_least_squares_ones_and_stay_small_where_singular()
     flat[:, 5] = flat[:, 4]  # two rows that want different things of the same motion
     assert damped(flat, error, 0.05).norm(dim=1).max() < 0.1 * 20
     assert not damped(flat, error, 1e-6).isfinite().all() or damped(flat, error, 1e-6).norm(dim=1).max() > 100
+    cautious = damped(flat, error, 1e-3, 3.0)
+    assert cautious.norm(dim=1).max() <= 1 / 6 + 1e-4 and (cautious * 6).norm(dim=1).max() > 0.5
 
 
 def test_repeated_damped_steps_reach_a_pose() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -236,6 +236,7 @@ class Term(Protocol):
     def __call__(self, state: State, /) -> Tensor: ...
 
 
+@runtime_checkable
 class Memory(Protocol):
     """Something a task remembers between steps: a goal, a timer, a command."""
 

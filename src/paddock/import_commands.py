@@ -19,6 +19,8 @@ TITLES = {
     "dropped": "Dropped",
 }
 MOST_PATHS = 12
+MOST_NOTES = 4
+"""Shown of those with one reason; `--json` has them all."""
 
 
 def import_(
@@ -65,7 +67,8 @@ def show(files: RobotFiles) -> None:
 
     report = files.report
     screen().print(
-        f"[bold]{report.robot.name}[/]: {_kind(report)}, {report.written.mass:.3g} kg, from {report.source} ({report.format})"
+        f"[bold]{report.robot.name}[/]: {_kind(report)}, {report.written.mass:.3g} kg, from {report.source} ({report.format})",
+        soft_wrap=True,
     )
     _show_sizes(report)
     _show_joints(report)
@@ -143,5 +146,12 @@ def _show_notes(report: ImportReport) -> None:
         notes = [note for note in report.notes if note.kind == kind]
         if notes:
             screen().print(f"\n[bold]{title}[/]")
-        for note in notes:
-            screen().print(f"  {escape(note.what)}: [dim]{escape(note.why)}[/]", soft_wrap=True)
+        reasons = dict.fromkeys(note.why for note in notes)
+        for why in reasons:
+            said = _listed([note.what for note in notes if note.why == why])
+            screen().print(f"  {escape(said)}: [dim]{escape(why)}[/]", soft_wrap=True)
+
+
+def _listed(items: list[str]) -> str:
+    """Some of what one reason is given for."""
+    return "; ".join(items[:MOST_NOTES]) + (f"; and {len(items) - MOST_NOTES} more" if len(items) > MOST_NOTES else "")

@@ -15,6 +15,7 @@ MOST_ARMS = 2
 HAND_FINGERS = 3
 """Limbs that part before the third joint make a hand, not an arm."""
 TOOL_NAMES = re.compile(r"tool|tcp|grasp|pinch|attachment|grip|end_?effector|\bee|_ee|ee_|eef", re.IGNORECASE)
+JAW_NAMES = re.compile(r"jaw|finger|grip|claw|pinch", re.IGNORECASE)
 SCENE_SHAPES = (int(mujoco.mjtGeom.mjGEOM_PLANE), int(mujoco.mjtGeom.mjGEOM_HFIELD))
 SAME_LEVEL = 0.02
 """Metres: parts of a foot that are this near to its lowest one touch the ground too."""
@@ -107,33 +108,44 @@ class Tool:
 
 
 def tool(model: mujoco.MjModel, data: mujoco.MjData, found: list[Limb]) -> Tool:
-    """The end of the longest limb; between the fingers, where it ends in several."""
+    """The end of the longest limb; between the fingers, where it ends in several or in a jaw."""
     longest = max(found, key=lambda limb: len(limb.joints))
-    fingers = [limb for limb in found if limb is not longest and _shared(limb, longest) >= ARM_JOINTS] or []
-    fingers = [longest, *fingers] if fingers else []
-    shared = min((_shared(limb, longest) for limb in fingers), default=len(longest.joints))
-    body = int(model.jnt_bodyid[longest.joints[shared - 1]])
+    fingers = [limb for limb in found if limb is longest or _shared(limb, longest) >= ARM_JOINTS]
+    shared = min(_shared(limb, longest) for limb in fingers)
+    jaw = len(fingers) == 1 and shared > ARM_JOINTS and _is_jaw(model, longest.joints[-1])
+    body = int(model.jnt_bodyid[longest.joints[shared - 1 - jaw]])
     below = subtree(model, body)
     named = [s for s in range(model.nsite) if int(model.site_bodyid[s]) in below and TOOL_NAMES.search(model.site(s).name)]
     if named:
         return Tool(site=named[-1], body=int(model.site_bodyid[named[-1]]), pos=np.zeros(3), why="the file's own site")
-    if fingers:
+    if len(fingers) > 1:
         tips = np.mean([bounds(model, data, subtree(model, limb.end)).middle for limb in fingers], axis=0)
         return Tool(site=None, body=body, pos=_local(data, body, tips), why=f"between {len(fingers)} fingers")
-    frames = [b for b in below if model.body_weldid[b] == model.body_weldid[body] and TOOL_NAMES.search(model.body(b).name)]
+    rigid = [b for b in below if model.body_weldid[b] == model.body_weldid[body]]
+    if jaw:
+        moving = subtree(model, longest.end)
+        tips = [_tip(model, data, body, rigid), _tip(model, data, longest.end, moving)]
+        return Tool(site=None, body=body, pos=_local(data, body, np.mean(tips, axis=0)), why="between the jaws")
+    frames = [b for b in rigid if TOOL_NAMES.search(model.body(b).name)]
     if frames:
         return Tool(site=None, body=frames[-1], pos=np.zeros(3), why="the frame of that name")
-    return Tool(site=None, body=body, pos=_tip(model, data, body), why="the end of the longest chain of joints")
+    tip = _tip(model, data, body, below)
+    return Tool(site=None, body=body, pos=_local(data, body, tip), why="the end of the longest chain of joints")
 
 
-def _tip(model: mujoco.MjModel, data: mujoco.MjData, body: int) -> np.ndarray:
-    """The far side of what a body carries, seen from its own joint; in its frame."""
-    box = bounds(model, data, subtree(model, body))
+def _is_jaw(model: mujoco.MjModel, joint: int) -> bool:
+    """Whether a joint opens a gripper, by its name: its body may be a wrist that is named for what it carries."""
+    return JAW_NAMES.search(model.joint(joint).name) is not None
+
+
+def _tip(model: mujoco.MjModel, data: mujoco.MjData, body: int, carried: list[int]) -> np.ndarray:
+    """The far side of what a body carries, seen from its own joint."""
+    box = bounds(model, data, carried)
     away = box.middle - data.xpos[body]
     axis = int(np.argmax(np.abs(away)))
     point = box.middle.copy()
     point[axis] += np.sign(away[axis]) * box.size[axis] / 2
-    return _local(data, body, point)
+    return point
 
 
 def _local(data: mujoco.MjData, body: int, point: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ from paddock.messages import ImportNote, MimicJoint, ModelSize
 ON_JOINT = (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT))
 """Kinds of actuators that drive a joint."""
 MAX_REPAIRS = 60
+SHELL = mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL
 ROUNDING = 1e-4
 """A written model has six digits, and a thin rod is on the very edge of what is possible."""
 TINY_MASS, TINY_INERTIA = 1e-3, 1e-6
@@ -56,6 +57,10 @@ class Draft:
         if "balanceinertia" in refusal and (body := self.spec.body(name)) is not None:
             _balance(body)
             self.note("changed", f"inertia of body '{name}'", "no body has its principal moments: " + reason.partition(";")[0])
+            return True
+        if "volume is too small" in refusal and (mesh := self.spec.mesh(name)) is not None and mesh.inertia != SHELL:
+            mesh.inertia = SHELL
+            self.note("changed", f"mesh '{name}' is a shell", "it encloses no volume to weigh")
             return True
         if (mesh := self.spec.mesh(name)) is not None:
             geoms = [geom for geom in self.spec.geoms if geom.meshname == name]

@@ -22,7 +22,7 @@ from paddock.robots.import_scene import take_out_scene
 from paddock.robots.import_senses import SITE_GROUP, add_camera, add_feet, add_imu, add_joint_sensors, add_tool_sensors
 from paddock.robots.mjcf_reading import read_mjcf
 from paddock.robots.model_files import ModelFiles
-from paddock.robots.model_scan import parse
+from paddock.robots.model_scan import parse, scan
 from paddock.robots.stand_ins import stand_ins
 from paddock.robots.urdf_reading import Urdf, read_urdf
 
@@ -31,7 +31,8 @@ FREE = int(mujoco.mjtJoint.mjJNT_FREE)
 CONTROL_UNIT = 0.01
 """Seconds. Tasks act every 20 or 50 ms, which has to be a whole number of timesteps."""
 TIMESTEPS = (0.01, 0.005, 0.0025, 0.002, 0.001, 0.0005, 0.00025, 0.0002, 0.0001)
-URDF_TIMESTEP = 0.002
+TIMESTEP, WALKER_TIMESTEP = 0.002, 0.005
+"""Seconds, where a file names none: for arms and hands, which grip, and for what walks."""
 VISUAL_GROUP, COLLISION_GROUP = 2, 3
 """As the engine's viewers show them: one is seen, the other is not."""
 MIN_LEGS = 2
@@ -99,8 +100,9 @@ def build_robot(source: Source) -> Imported:
     take_out_scene(draft, model)
     _drive(draft, model)
     base = _settle_base(draft, model, source)
-    _settle_options(draft, model)
+    _settle_options(draft, model, source)
     names, home = _complete(draft, base)
+    _settle_timestep(draft, draft.compile(), home, source, floats=base is not None)
     xml, model = _finish(draft, source)
     check(draft, model, home, floats=base is not None)
     gains = import_motors.gains(model, home, is_arm=names.tool is not None)
@@ -141,7 +143,6 @@ def _draft(source: Source) -> Draft:
     for mesh in spec.meshes:  # what is only looked at need not enclose a volume, and hulls always do
         shell = mesh.name in source.urdf.shell_meshes
         mesh.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL if shell else mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
-    spec.option.timestep = URDF_TIMESTEP
     for body in spec.bodies:
         seen = any(not (geom.contype or geom.conaffinity) for geom in body.geoms)
         for geom in body.geoms:
@@ -205,6 +206,8 @@ def _complete(draft: Draft, base: str | None) -> tuple[RobotNames, np.ndarray]:
     driven = import_motors.driven_joints(model)
     found = anatomy.limbs(model, driven)
     is_arm = base is None and anatomy.is_arm(model, found)
+    if is_arm:  # a gripper's other finger may follow the one that is driven
+        found = anatomy.limbs(model, driven | {j for j, leader in import_motors.followers(model).items() if leader in driven})
     home = home_keyframe(draft, model)
     if home is None:
         home = guessed_pose(model, driven)
@@ -248,9 +251,7 @@ def _part_overlapping(draft: Draft, model: mujoco.MjModel, data: mujoco.MjData) 
         draft.spec.add_exclude(name="", bodyname1=first, bodyname2=second)
     if overlapping:
         listed = ", ".join(f"{a} and {b}" for a, b in overlapping[:8])
-        draft.note(
-            "added", f"{len(overlapping)} contact excludes ({listed}{' …' * (len(overlapping) > 8)})", "they overlap at home"
-        )
+        draft.note("added", f"contact excludes: {listed}{' …' * (len(overlapping) > 8)}", "they overlap at home")
 
 
 def _add_tool(draft: Draft, model: mujoco.MjModel, data: mujoco.MjData, found: list[anatomy.Limb]) -> str:
@@ -266,8 +267,8 @@ def _add_tool(draft: Draft, model: mujoco.MjModel, data: mujoco.MjData, found: l
     return name
 
 
-def _settle_options(draft: Draft, model: mujoco.MjModel) -> None:
-    """What every backend can do, at a timestep that divides a control step."""
+def _settle_options(draft: Draft, model: mujoco.MjModel, source: Source) -> None:
+    """What every backend can do. The engine's standing offer, explicit Euler, is kept only where the file asks for it."""
     spec, option = draft.spec, draft.spec.option
     spec.memory = spec.nstack = spec.njmax = spec.nconmax = -1  # sims size these by use
     if spec.compiler.settotalmass > 0:
@@ -275,8 +276,19 @@ def _settle_options(draft: Draft, model: mujoco.MjModel) -> None:
     if option.integrator == mujoco.mjtIntegrator.mjINT_RK4:
         option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
         draft.note("changed", "integrator RK4 is implicitfast", "the GPU and the browser have no RK4")
-    elif draft.format == "urdf":
+    elif not _says(source, "integrator"):
         option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+        draft.note("guessed", "integrator implicitfast", "the file names none; it takes servos' damping in larger steps")
+
+
+def _settle_timestep(draft: Draft, model: mujoco.MjModel, home: np.ndarray, source: Source, *, floats: bool) -> None:
+    """A timestep that divides a control step. A walker whose file names none takes the longest that its servos bear."""
+    option = draft.spec.option
+    if not _says(source, "timestep"):
+        bears = floats and import_motors.stiffest(model, home) * WALKER_TIMESTEP**2 <= import_motors.STEADY
+        option.timestep = WALKER_TIMESTEP if bears else TIMESTEP
+        draft.note("guessed", f"timestep {option.timestep * 1000:g} ms", "the file names none, and the servos are steady with it")
+        return
     steps = CONTROL_UNIT / option.timestep
     if not math.isclose(steps, round(steps), rel_tol=1e-6) or steps < 1:
         before, option.timestep = option.timestep, next((step for step in TIMESTEPS if step < option.timestep), TIMESTEPS[-1])
@@ -285,6 +297,11 @@ def _settle_options(draft: Draft, model: mujoco.MjModel) -> None:
             f"timestep {before:g} s is {option.timestep:g} s",
             "control steps of 10, 20 and 50 ms are whole numbers of it",
         )
+
+
+def _says(source: Source, setting: str) -> bool:
+    """Whether the file itself has a word on an option. Of URDF, no."""
+    return source.urdf is None and any(setting in option.attrib for option in parse(source.text.encode(), "").iter("option"))
 
 
 def _scale_masses(draft: Draft, model: mujoco.MjModel) -> None:
@@ -318,6 +335,7 @@ def _written(draft: Draft, assets: dict[str, bytes]) -> tuple[str, mujoco.MjMode
     for _ in range(MAX_REPAIRS):
         draft.compile()
         text = draft.spec.to_xml()
+        scan(parse(text.encode(), "the finished robot"), "the finished robot")  # what was guessed has to be a number too
         try:
             return text, mujoco.MjSpec.from_string(text, assets=assets).compile()
         except (ValueError, mujoco.FatalError) as refusal:

@@ -11,9 +11,14 @@ from paddock.robots.import_draft import ON_JOINT, Draft, at
 from paddock.robots.import_scene import tendon_bodies
 from paddock.robots.robot import on_joint
 
-SINGLE = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
+HINGE = int(mujoco.mjtJoint.mjJNT_HINGE)
+SINGLE = (HINGE, int(mujoco.mjtJoint.mjJNT_SLIDE))
 STRETCH = {int(mujoco.mjtJoint.mjJNT_HINGE): 0.5, int(mujoco.mjtJoint.mjJNT_SLIDE): 0.05}
 """Radians or metres of error at which a guessed servo asks for all its motor has. Legs are soft, to land on."""
+STEADY = 0.25
+"""A servo's frequency times the timestep, squared, at most; at 4 it explodes."""
+SAG = 0.1
+"""Radians that a leg's joint gives way at most under the robot's weight at home."""
 ARM_STIFFNESS = 10.0
 """Times as stiff as that is an arm, which has to be where it was told."""
 SPEED = {int(mujoco.mjtJoint.mjJNT_HINGE): 20.0, int(mujoco.mjtJoint.mjJNT_SLIDE): 1.0}
@@ -24,6 +29,10 @@ DRAG = 0.1
 """Share of a motor's force that is lost at its velocity limit, where a file has no damping."""
 HOLD = 3.0
 """A motor of unknown strength lifts so many times the worst load among random poses."""
+LEAST = 0.5
+"""N m or N of a guessed motor."""
+ABSURD = 30.0
+"""Times the largest load at rest: an effort limit above it was never measured."""
 POSES = 64
 
 
@@ -47,18 +56,18 @@ def name_actuators(draft: Draft) -> None:
 
 def add_motors(draft: Draft, model: mujoco.MjModel) -> None:
     """A torque motor for every joint that can be driven, as strong as the file says."""
-    followers = {mimic.joint for mimic in draft.mimics} | _followers(model)
-    wanted = [j for j in range(model.njnt) if model.jnt_type[j] in SINGLE and model.joint(j).name not in followers]
+    tied = {mimic.joint for mimic in draft.mimics} | {model.joint(j).name for j in followers(model)}
+    wanted = [j for j in range(model.njnt) if model.jnt_type[j] in SINGLE and model.joint(j).name not in tied]
     if not wanted:
         raise BrokenModel("the model has no joint that a motor could drive, so there is nothing to control.")
     loads = _loads(model, set(wanted))
-    unknown_strength: list[str] = []
+    limits = _believable(draft, model, wanted, loads)
+    guessed: dict[str, float] = {}
     for j in wanted:
-        joint = draft.spec.joint(model.joint(j).name)
-        force = float(model.jnt_actfrcrange[j, 1]) if model.jnt_actfrclimited[j] else 0.0
-        if force <= 0:
-            force = _rounded(max(HOLD * float(loads[model.jnt_dofadr[j]]), 0.5))
-            unknown_strength.append(f"{joint.name} {force:g}")
+        joint, force = draft.spec.joint(model.joint(j).name), limits.get(j)
+        if force is None:
+            force = _rounded(max(HOLD * _carried(model, loads, j, wanted), LEAST))
+            guessed[joint.name] = force
         draft.spec.add_actuator(
             name=joint.name,
             target=joint.name,
@@ -67,10 +76,36 @@ def add_motors(draft: Draft, model: mujoco.MjModel) -> None:
             ctrlrange=[-force, force],
         )
         _add_rotor(draft, joint, model, j, force)
-    draft.note("added", f"{len(wanted)} motors", "the file has none; their strength is the joints' effort limit")
-    if unknown_strength:
-        why = f"no effort limit: {HOLD:g} times the worst load at rest"
-        draft.note("guessed", f"strength of {', '.join(unknown_strength)}", why)
+    draft.note("added", f"{len(wanted)} motors", "the file has none" + "; they are as strong as its effort limits" * bool(limits))
+    if guessed:
+        draft.note(
+            "guessed",
+            f"strength of {_some([f'{name} {force:g}' for name, force in guessed.items()])}",
+            f"the file has no limit: {HOLD:g} times the worst load at rest, and no weaker than a joint further out",
+        )
+
+
+def _believable(draft: Draft, model: mujoco.MjModel, wanted: list[int], loads: np.ndarray) -> dict[int, float]:
+    """The file's own limits of effort; not those of hinges that could lift the robot many times over."""
+    said = {j: float(model.jnt_actfrcrange[j, 1]) for j in wanted if model.jnt_actfrclimited[j]}
+    found = {j: force for j, force in said.items() if force > 0}
+    hinges = [j for j in wanted if model.jnt_type[j] == HINGE]
+    most = ABSURD * max((float(loads[model.jnt_dofadr[j]]) for j in hinges), default=0.0)
+    absurd = [j for j in hinges if most > 0 and found.get(j, 0.0) > most]
+    for j in absurd:
+        draft.spec.joint(model.joint(j).name).actfrclimited = mujoco.mjtLimited.mjLIMITED_FALSE
+    if absurd:
+        listed = _some([f"{model.joint(j).name} {found[j]:g}" for j in absurd])
+        why = f"more than {ABSURD:g} times what any joint has to hold: this looks like a placeholder"
+        draft.note("dropped", f"effort limit of {listed}", why)
+    return {j: force for j, force in found.items() if j not in absurd}
+
+
+def _carried(model: mujoco.MjModel, loads: np.ndarray, j: int, wanted: list[int]) -> float:
+    """The largest load of a joint and of those of its kind further out: one about the vertical bears none by itself."""
+    inside = set(subtree(model, int(model.jnt_bodyid[j])))
+    further = [k for k in wanted if int(model.jnt_bodyid[k]) in inside and model.jnt_type[k] == model.jnt_type[j]]
+    return max(float(loads[model.jnt_dofadr[k]]) for k in further)
 
 
 def _add_rotor(draft: Draft, joint: mujoco.MjsJoint, model: mujoco.MjModel, j: int, force: float) -> None:
@@ -89,10 +124,10 @@ def _add_rotor(draft: Draft, joint: mujoco.MjsJoint, model: mujoco.MjModel, j: i
         )
 
 
-def _followers(model: mujoco.MjModel) -> set[str]:
-    """Joints that an equality ties to another."""
+def followers(model: mujoco.MjModel) -> dict[int, int]:
+    """Joints that an equality ties to another, and which."""
     tied = [e for e in range(model.neq) if model.eq_type[e] == int(mujoco.mjtEq.mjEQ_JOINT) and model.eq_obj2id[e] >= 0]
-    return {model.joint(int(model.eq_obj1id[e])).name for e in tied}
+    return {int(model.eq_obj1id[e]): int(model.eq_obj2id[e]) for e in tied}
 
 
 def _loads(model: mujoco.MjModel, driven: set[int]) -> np.ndarray:
@@ -181,9 +216,7 @@ def is_servo(model: mujoco.MjModel, i: int) -> bool:
 
 def gains(model: mujoco.MjModel, home: np.ndarray, *, is_arm: bool) -> dict[str, tuple[float, float]]:
     """Stiffness and damping by joint: the file's own, or as stiff as the motor allows and critically damped at home."""
-    data = at(model, home)
-    inertia = np.zeros((model.nv, model.nv))
-    mujoco.mj_fullM(model, data, inertia)
+    weights, held = _weights(model, home), _held(model, home)
     found: dict[str, tuple[float, float]] = {}
     for i in range(model.nu):
         if model.actuator_trntype[i] not in ON_JOINT:
@@ -192,14 +225,46 @@ def gains(model: mujoco.MjModel, home: np.ndarray, *, is_arm: bool) -> dict[str,
         if model.jnt_type[j] not in SINGLE:
             continue
         if is_servo(model, i):
-            found[model.actuator(i).name] = (-float(model.actuator_biasprm[i, 1]), -float(model.actuator_biasprm[i, 2]))
+            found[model.actuator(i).name] = (-float(model.actuator_biasprm[i, 1]), 0.0 - float(model.actuator_biasprm[i, 2]))
             continue
-        weight = float(inertia[model.jnt_dofadr[j], model.jnt_dofadr[j]])
+        weight = float(weights[model.jnt_dofadr[j]])
         force = force_of(model, i)
         stiffer = ARM_STIFFNESS if is_arm else 1.0
-        stiffness = _rounded(stiffer * force / STRETCH[int(model.jnt_type[j])]) if force else _rounded(100.0 * weight)
+        stiffness = stiffer * force / STRETCH[int(model.jnt_type[j])] if force else 100.0 * weight
+        stiffness = max(stiffness, float(held[model.jnt_dofadr[j]]) / SAG)
+        stiffness = _rounded(min(stiffness, STEADY * weight / model.opt.timestep**2))
         found[model.actuator(i).name] = (stiffness, _rounded(2.0 * math.sqrt(stiffness * weight)))
     return found
+
+
+def _held(model: mujoco.MjModel, home: np.ndarray) -> np.ndarray:
+    """What each degree of freedom bears of a robot's weight that stands at home on its legs, N m."""
+    data, force = at(model, home), np.zeros(model.nv)
+    floats = model.njnt > 0 and model.jnt_type[0] == int(mujoco.mjtJoint.mjJNT_FREE)
+    standing = legs(model, data, limbs(model, driven_joints(model))) if floats else []
+    for leg in standing:
+        body = leg.end
+        foot = bounds(model, data, subtree(model, body))
+        jacobian = np.zeros((3, model.nv))
+        mujoco.mj_jac(model, data, jacobian, None, np.append(foot.middle[:2], foot.low[2]), body)
+        weight = float(model.body_mass.sum()) * -float(model.opt.gravity[2]) / len(standing)
+        force = np.maximum(force, np.abs(jacobian[2]) * weight)
+    return force
+
+
+def stiffest(model: mujoco.MjModel, home: np.ndarray) -> float:
+    """The largest square of a frequency, 1/s^2, at which a servo would swing its own joint alone."""
+    weights = _weights(model, home)
+    held = gains(model, home, is_arm=False)
+    dofs = {model.actuator(i).name: int(model.jnt_dofadr[model.actuator_trnid[i, 0]]) for i in range(model.nu)}
+    return max((stiffness / float(weights[dofs[name]]) for name, (stiffness, _) in held.items()), default=0.0)
+
+
+def _weights(model: mujoco.MjModel, home: np.ndarray) -> np.ndarray:
+    """Inertia that each degree of freedom moves at home, kg m^2 or kg."""
+    inertia = np.zeros((model.nv, model.nv))
+    mujoco.mj_fullM(model, at(model, home), inertia)
+    return np.diag(inertia)
 
 
 def driven_joints(model: mujoco.MjModel) -> set[int]:
@@ -213,6 +278,10 @@ def driven_joints(model: mujoco.MjModel) -> set[int]:
             bodies = tendon_bodies(model, target)
             found |= {j for j in range(model.njnt) if int(model.jnt_bodyid[j]) in bodies and model.jnt_type[j] in SINGLE}
     return {j for j in found if model.jnt_type[j] != int(mujoco.mjtJoint.mjJNT_FREE)}
+
+
+def _some(items: list[str], most: int = 4) -> str:
+    return ", ".join(items[:most]) + (f" and {len(items) - most} more" if len(items) > most else "")
 
 
 def _rounded(value: float) -> float:

@@ -34,6 +34,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     mujoco.set_mju_user_warning(lambda message: None)
     build_robot(source_of_text(SMALLEST))  # imports and tables that a child could no longer load
+    _write_frame(replies, b"")  # ready: what follows is on the clock
     while (asked := _read_frame()) is not None:
         _write_frame(replies, _answer(json.loads(asked)))
 

@@ -27,9 +27,10 @@ GRACE_S = 10.0
 class Limits:
     """What one import may use."""
 
-    wall_s: float = 20.0
-    """Seconds until it is ended. The largest public description tried takes half of it on a busy core."""
+    wall_s: float = 60.0
+    """Seconds until it is ended, whatever it waits for."""
     cpu_s: int = 20
+    """Seconds of a core. The largest public description tried takes half of it; a busy machine takes none of it away."""
     memory: int = 4 * 2**30
     """Bytes of address space beyond the process's own."""
 
@@ -52,9 +53,11 @@ class Answer:
             return self.imported
         if self.outcome == "refused":
             raise {"BrokenModel": BrokenModel, "UnsafeFile": UnsafeFile}.get(self.error, PaddockError)(self.detail)
-        raise UnsafeFile(
-            f"{file} was given up: {self.detail}. A model from a trusted source that is this large: simplify its meshes."
-        )
+        if self.outcome in ("timeout", "memory"):
+            hint = "A model from a trusted source that is this large: simplify its meshes."
+        else:
+            hint = "That is a fault of the engine or of the importer, worth a report with the file."
+        raise UnsafeFile(f"{file} was given up: {self.detail}. {hint}")
 
 
 class Jail:
@@ -72,7 +75,11 @@ class Jail:
 
     def ask(self, request: ImportRequest) -> Answer:
         """Import in a child. Returns within the limits, whatever the file does."""
-        warden = self._running()
+        try:
+            warden = self._running()
+        except EOFError:
+            self._stop()
+            return Answer(outcome="crash", detail="the process that imports does not start", error="", imported=None, seconds=0.0)
         stdin, stdout = warden.stdin, warden.stdout
         assert stdin is not None and stdout is not None
         asked = json.dumps({"request": asdict(request), **asdict(self.limits)}).encode()
@@ -86,7 +93,12 @@ class Jail:
             content = _read_frame(stdout)
         except (BrokenPipeError, EOFError):
             self._stop()
-            return Answer(outcome="crash", detail="the warden died", error="", imported=None, seconds=time.monotonic() - began)
+            seconds = time.monotonic() - began
+            late = seconds >= self.limits.wall_s + GRACE_S
+            outcome, detail = (
+                ("timeout", f"no answer after {seconds:.0f} s") if late else ("crash", "the process that imports died")
+            )
+            return Answer(outcome=outcome, detail=detail, error="", imported=None, seconds=seconds)
         finally:
             watchdog.cancel()
         return _answer(content, time.monotonic() - began)
@@ -98,6 +110,8 @@ class Jail:
             self._warden = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=quiet
             )
+            assert self._warden.stdout is not None
+            _read_frame(self._warden.stdout)  # it has started, however long that took
         return self._warden
 
     def _stop(self) -> None:

@@ -28,6 +28,8 @@ WHY_DROPPED = {
 }
 ENGINE_SETTINGS = ("compiler", "option")
 """Of a `<mujoco>` element, what its reader takes."""
+SLOWEST, FASTEST = 1e-3, 100.0
+"""rad/s or m/s. Other velocity limits are slips or placeholders, and a rotor guessed from them is too heavy or too light."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +68,7 @@ def read_urdf(root: ET.Element, files: ModelFiles, notes: list[ImportNote]) -> U
     return Urdf(
         text=ET.tostring(root, encoding="unicode"),
         mimics=_mimics(root, note),
-        velocities=_velocities(root),
+        velocities=_velocities(root, note),
         floats=floats,
         is_bolted=is_bolted,
         shell_meshes=frozenset(meshes.seen_only),
@@ -251,13 +253,16 @@ def _mimics(root: ET.Element, note: Note) -> tuple[MimicJoint, ...]:
     return tuple(found)
 
 
-def _velocities(root: ET.Element) -> dict[str, float]:
+def _velocities(root: ET.Element, note: Note) -> dict[str, float]:
     found: dict[str, float] = {}
     for joint in root.findall("joint"):
-        limit = joint.find("limit")
+        limit, name = joint.find("limit"), joint.get("name", "")
         velocity = number_of(limit.get("velocity", "")) if limit is not None else None
-        if velocity and velocity > 0:
-            found[joint.get("name", "")] = velocity
+        if velocity is not None and SLOWEST <= velocity <= FASTEST:
+            found[name] = velocity
+        elif velocity:
+            why = f"motors reach {SLOWEST:g} to {FASTEST:g} rad/s or m/s: this looks like a placeholder"
+            note("dropped", f"velocity limit {velocity:g} of '{name}'", why)
     return found
 
 

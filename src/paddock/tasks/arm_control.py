@@ -12,13 +12,17 @@ from paddock.errors import PaddockError
 from paddock.robots import Robot
 from paddock.tasks.actions import servos
 from paddock.tasks.kinematics import Chain, damped, turn_between
+from paddock.tasks.memories import ACT_MEMORY, own
+from paddock.tasks.sensing import Remembered
 
 DAMPING = 0.03
 """Of the inverse kinematics, in the Jacobian's units, m and rad: joints that move the tool much less than this are left alone."""
-POSTURE = 0.02
+CAUTION = 3.0
+"""More damping for each metre and radian of error, so that an arm does not shake where its tool cannot get to."""
+POSTURE = 0.05
 """Part of the way home that joints go in a step, as far as that does not move the tool: keeps the elbow from wandering."""
-LEAD = 0.1
-"""Most that a target may be ahead of its joint, rad or m: against an obstacle it stops winding up."""
+AHEAD = 3.0
+"""Most steps that the target may be ahead of the tool along an axis: against an obstacle it stops winding up."""
 JOINTS_TO_HOLD = 6
 """With fewer, an arm cannot hold its tool's attitude and follow a point as well."""
 
@@ -27,8 +31,9 @@ JOINTS_TO_HOLD = 6
 class EndEffector:
     """An action moves the target of the robot's tool along the world's x, y and z.
 
-    The target goes on from where it was, not from where the servos have brought the arm, so that a load does not make the arm
-    sink step by step.
+    The target is a remembered point that goes on from where it was, not from where the servos have brought the tool, so that a
+    load does not make the arm sink step by step. Joint targets follow from the point and the joints as they are: they have no
+    past, so what one machine rounds otherwise than another does not add up.
     """
 
     robot: Robot = field(repr=False)
@@ -58,31 +63,41 @@ class EndEffector:
     def __call__(self, state: State) -> Tensor:
         chain, layout = self._on(state.qpos.device).chain, state.layout
         columns = [layout.actuators[joint] for joint in chain.joints]
-        low, high = (torch.cat([end[own] for own in columns]) for end in (layout.ctrl_low, layout.ctrl_high))
-        target = torch.clamp(self._moved(state, columns), low, high)
+        low, high = (torch.cat([end[column] for column in columns]) for end in (layout.ctrl_low, layout.ctrl_high))
+        target = torch.clamp(self._moved(state), low, high)
         parts = list(self._grip(state).unbind(1))
-        for own, value in zip(columns, target.unbind(1), strict=True):
-            parts[own.start] = value
+        for column, value in zip(columns, target.unbind(1), strict=True):
+            parts[column.start] = value
         return torch.stack(parts, dim=1)
 
-    def _moved(self, state: State, columns: list[slice]) -> Tensor:
+    def start(self, state: State) -> Tensor:
+        """Where the tool is, in the frame of its foot; (n, 3)."""
+        return self._on(state.qpos.device).chain.pose(self._joints(state))[0]
+
+    def next(self, state: State) -> Tensor:
+        tool, ahead = self.start(state), AHEAD * self.step
+        return torch.clamp(self._onward(own(state), state.action), tool - ahead, tool + ahead)
+
+    def _onward(self, point: Tensor, action: Tensor) -> Tensor:
+        return point + action[:, :3] * self.step
+
+    def _joints(self, state: State) -> Tensor:
+        """Positions of the joints that move the tool; (n, k)."""
+        return torch.cat([joint_reading(state, joint) for joint in self._home.chain.joints], dim=1)
+
+    def _moved(self, state: State) -> Tensor:
         """Targets of the tool's joints before their limits; (n, k)."""
-        home = self._on(state.qpos.device)
-        now = torch.cat([joint_reading(state, joint) for joint in home.chain.joints], dim=1)
-        told = torch.cat([state.ctrl[:, own] for own in columns], dim=1)
-        begun = (state.ctrl != 0).any(1)  # ctrl is zero until an episode's first command
-        # in double precision: what single precision loses, a target that goes on from its last value would add up
-        q = torch.where(begun[:, None], torch.clamp(told, now - LEAD, now + LEAD), now).double()
-        goal = home.chain.pose(q)[0] + state.action[:, :3].double() * self.step
-        q = q + (home.q - q) * POSTURE
+        home, now = self._on(state.qpos.device), self._joints(state)
+        goal = self._onward(Remembered(ACT_MEMORY)(state), state.action)
+        q = now + (home.q - now) * POSTURE
         for _ in range(2):  # the second time for what bends and damping have left over
             pos, rotation, jacobian = home.chain.jacobian(q)
             if self.hold:
                 error = torch.cat([goal - pos, turn_between(rotation, home.rotation.expand_as(rotation))], dim=1)
-                q = q + damped(jacobian, error, DAMPING)
+                q = q + damped(jacobian, error, DAMPING, CAUTION)
             else:
-                q = q + damped(jacobian[:, :3], goal - pos, DAMPING)
-        return q.to(torch.float32)
+                q = q + damped(jacobian[:, :3], goal - pos, DAMPING, CAUTION)
+        return q
 
     def _grip(self, state: State) -> Tensor:
         """ctrl with the gripper's columns right; (n, nu)."""
@@ -100,7 +115,7 @@ class EndEffector:
 
     def _on(self, device: torch.device) -> "HomePose":
         if device not in self._elsewhere:
-            self._elsewhere[device] = self._home.to(device, torch.float64)
+            self._elsewhere[device] = self._home.to(device)
         return self._elsewhere[device]
 
 

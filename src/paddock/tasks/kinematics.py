@@ -85,13 +85,15 @@ class Chain:
         return pos, site[:, :3, :3], torch.cat([linear, axes * self.turns], dim=2).transpose(1, 2)
 
 
-def damped(jacobian: Tensor, error: Tensor, damping: float) -> Tensor:
+def damped(jacobian: Tensor, error: Tensor, damping: float, caution: float = 0.0) -> Tensor:
     """The joint step (n, k) that moves the tool by `error` (n, rows): damped least squares.
 
-    Near a singular pose, where an exact step would be huge, `damping` keeps it small at the price of some error.
+    Near a singular pose, where an exact step would be huge, `damping` keeps it small at the price of some error. `caution` adds
+    damping in proportion to the error: the step stays below 1 / (2 caution), and what is close is still met.
     """
     rows = jacobian.shape[1]
-    square = torch.bmm(jacobian, jacobian.transpose(1, 2)) + damping**2 * torch.eye(rows, dtype=error.dtype, device=error.device)
+    squared = damping**2 + caution**2 * error.square().sum(1)[:, None, None]
+    square = torch.bmm(jacobian, jacobian.transpose(1, 2)) + squared * torch.eye(rows, dtype=error.dtype, device=error.device)
     return torch.bmm(jacobian.transpose(1, 2), solve(square, error)[:, :, None])[:, :, 0]
 
 

@@ -11,6 +11,9 @@ from paddock.tasks.curriculum import grown
 from paddock.tasks.ranges import check_period, check_ranges
 from paddock.tasks.sensing import Remembered
 
+ACT_MEMORY = "act/target"
+"""Name of what an act remembers that is a Memory too."""
+
 
 def own(state: State) -> Tensor:
     """The present value of the memory or command that is being advanced."""

@@ -16,13 +16,13 @@ from paddock.contracts import Layout, Memory, Obs, State, Term
 from paddock.errors import blame, broken_model
 from paddock.robots import Robot
 from paddock.tasks.curriculum import Curriculum
-from paddock.tasks.memories import History
+from paddock.tasks.memories import ACT_MEMORY, History
 from paddock.tasks.noise import Noise, NoiseScale, Noisy, Reading, columns
 from paddock.tasks.scenes import flat_floor
 
 
 class Act(Protocol):
-    """How an action within [-1, 1] becomes ctrl."""
+    """How an action within [-1, 1] becomes ctrl. One that is a Memory too goes on from what it remembers."""
 
     def actuate(self, spec: mujoco.MjSpec, robot: Robot, /) -> None:
         """Fit the robot's actuators to this kind of action, before the model is compiled."""
@@ -176,11 +176,12 @@ class Task:
 
     @cached_property
     def memories(self) -> dict[str, Memory]:
-        """The task's own memory, then that of its observations."""
+        """The task's own memory, then that of its act and that of its observations."""
+        acting = {ACT_MEMORY: self.act} if isinstance(self.act, Memory) else {}
         scales = tuple(name for name, randomizer in self.randomize.items() if isinstance(randomizer, NoiseScale))
         noisy = {f"noise/{name}": Noisy(term=self.observe[name], noise=noise, scales=scales) for name, noise in self.noise.items()}
         stacked = {f"history/{name}": History(term=self.sensed[name], steps=k) for name, k in self.history.items()}
-        return {**self.memory, **noisy, **stacked}
+        return {**self.memory, **acting, **noisy, **stacked}
 
     @cached_property
     def sensed(self) -> dict[str, Term]:
