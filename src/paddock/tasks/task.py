@@ -12,11 +12,13 @@ import torch
 from torch import Tensor
 
 from paddock.contracts import Layout, Memory, Obs, State, Term
-from paddock.errors import blame, broken_model
+from paddock.errors import PaddockError, blame, broken_model
 from paddock.robots import Robot
 from paddock.tasks.memories import History
 from paddock.tasks.noise import Noise, NoiseScale, Noisy, Reading, columns
 from paddock.tasks.scenes import flat_floor
+from paddock.tasks.sensors import SensorSpec, declare_sensors
+from paddock.tasks.timing import Timing, apply_timing
 
 
 class Act(Protocol):
@@ -111,6 +113,10 @@ class Task:
     noise: Mapping[str, Noise] = field(default_factory=dict)
     """What sensors add to the truth, by the name of the observation. A robot's own sensors bring theirs, so exports have none."""
     randomize: Mapping[str, ModelRandomizer | Disturbance] = field(default_factory=dict)
+    sensors: Mapping[str, SensorSpec] = field(default_factory=dict)
+    """What it measures beyond the robot's own sensors, by name."""
+    timing: Mapping[str, Timing] = field(default_factory=dict)
+    """How often sensors look and how late they report, by the name of a sensor or of a group such as `joint_pos`."""
     scene: Callable[[Robot], mujoco.MjSpec] = flat_floor
     """The world around the robot."""
     fields: tuple[str, ...] = ()
@@ -126,13 +132,23 @@ class Task:
     """Raised when learning results could change."""
 
     def spec(self) -> mujoco.MjSpec:
-        """The scene with the robot in it, its actuators fitted to the task's actions."""
+        """The scene with the robot in it, its actuators fitted to the task's actions, and the task's sensors."""
         spec = self.scene(self.robot)
         try:
             self.act.actuate(spec, self.robot)
         except (ValueError, mujoco.FatalError) as refusal:
             raise broken_model(f"robot '{self.robot.name}'", refusal) from None
+        self._equip(spec)
         return spec
+
+    def _equip(self, spec: mujoco.MjSpec) -> None:
+        what = "sensors"
+        try:
+            declare_sensors(spec, self.sensors, self.robot)
+            what = "timing"
+            apply_timing(spec, self.timing)
+        except PaddockError as error:
+            raise blame(self.name, what, "", error) from error
 
     @property
     def episode_steps(self) -> int:

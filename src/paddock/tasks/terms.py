@@ -80,3 +80,16 @@ from paddock.tasks.sensing import joint_pos as joint_pos
 from paddock.tasks.sensing import joint_vel as joint_vel
 from paddock.tasks.sensing import last_action as last_action
 from paddock.tasks.sensing import proprioception as proprioception
+from paddock.tasks.sensing import Ranges as Ranges
+from paddock.tasks.sensing import joint_command as joint_command
+from paddock.tasks.sensors import Contact as Contact
+from paddock.tasks.sensors import Frame as Frame
+from paddock.tasks.sensors import HeightScan as HeightScan
+from paddock.tasks.sensors import Imu as Imu
+from paddock.tasks.sensors import JointPos as JointPos
+from paddock.tasks.sensors import JointTorque as JointTorque
+from paddock.tasks.sensors import JointVel as JointVel
+from paddock.tasks.sensors import Lidar as Lidar
+from paddock.tasks.sensors import Rangefinder as Rangefinder
+from paddock.tasks.sensors import Touch as Touch
+from paddock.tasks.timing import Timing as Timing
