@@ -19,7 +19,12 @@ if TYPE_CHECKING:
     import mujoco
 
 Obs = dict[str, Tensor]
-"""Observation groups by name: `policy` always, `privileged` (for critics) where the task has one; (n, k) each."""
+"""Observation groups by name: `policy` always, `privileged` (for critics) where the task has one; (n, k) each.
+
+Behind them the task's pictures, such as `camera/wrist/rgb`; (n, h, w, channels)."""
+
+CAMERA_GROUP = "camera/"
+"""What the names of groups of pictures begin with."""
 
 Range = float | tuple[float, ...]
 
@@ -352,7 +357,7 @@ class Env(Protocol):
     num_worlds: int
     device: torch.device
     obs_sizes: dict[str, int]
-    """Columns of each observation group."""
+    """Columns of each observation group but the pictures."""
 
     @property
     def action_size(self) -> int: ...

@@ -14,6 +14,7 @@ from torch import Tensor
 from paddock.contracts import Layout, Memory, Obs, State, Term
 from paddock.errors import PaddockError, blame, broken_model
 from paddock.robots import Robot
+from paddock.tasks.cameras import Camera, check_cameras
 from paddock.tasks.memories import History
 from paddock.tasks.noise import Noise, NoiseScale, Noisy, Reading, columns
 from paddock.tasks.scenes import flat_floor
@@ -117,6 +118,8 @@ class Task:
     """What it measures beyond the robot's own sensors, by name."""
     timing: Mapping[str, Timing] = field(default_factory=dict)
     """How often sensors look and how late they report, by the name of a sensor or of a group such as `joint_pos`."""
+    cameras: Mapping[str, Camera] = field(default_factory=dict)
+    """What it sees, as observation groups of their own, by name. Tasks without one never open OpenGL."""
     scene: Callable[[Robot], mujoco.MjSpec] = flat_floor
     """The world around the robot."""
     fields: tuple[str, ...] = ()
@@ -147,6 +150,8 @@ class Task:
             declare_sensors(spec, self.sensors, self.robot)
             what = "timing"
             apply_timing(spec, self.timing)
+            what = "cameras"
+            check_cameras(spec, self.cameras)
         except PaddockError as error:
             raise blame(self.name, what, "", error) from error
 

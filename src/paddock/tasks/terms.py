@@ -93,3 +93,4 @@ from paddock.tasks.sensors import Lidar as Lidar
 from paddock.tasks.sensors import Rangefinder as Rangefinder
 from paddock.tasks.sensors import Touch as Touch
 from paddock.tasks.timing import Timing as Timing
+from paddock.tasks.cameras import Camera as Camera
