@@ -81,9 +81,7 @@ class Camera:
         """Look through one of the model's cameras, with at most as many pixels as this was made for."""
         self._view = _view(self._model, camera)
         self._frame = mujoco.MjrRect(0, 0, width, height)
-        mujoco.mjv_updateScene(
-            self._model, self._data, self._shown, None, self._view, mujoco.mjtCatBit.mjCAT_ALL, self._scene
-        )
+        mujoco.mjv_updateScene(self._model, self._data, self._shown, None, self._view, mujoco.mjtCatBit.mjCAT_ALL, self._scene)
 
     def shoot(self, kind: str) -> np.ndarray:
         """The picture of the pose where it points: (h, w, 3) uint8, for `depth` (h, w, 1) float32, `segmentation` (h, w, 2) int32."""

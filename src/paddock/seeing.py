@@ -29,9 +29,7 @@ class CpuEyes:
         quality.shadowsize = quality.offsamples = 0  # drawn in software, shadows alone cost a hundred times the rest
         buffer.offwidth, buffer.offheight = width, height
         self._lens = Lens(visual_model, width=width, height=height)
-        self._rows = {
-            name: rows for name in sim.model_fields if (rows := _rows_of(name, sim.model, visual_model)) is not None
-        }
+        self._rows = {name: rows for name in sim.model_fields if (rows := _rows_of(name, sim.model, visual_model)) is not None}
 
     def look(self, worlds: Worlds) -> Obs:
         """Pictures of some worlds; (k, h, w, channels) by observation group."""

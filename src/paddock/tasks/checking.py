@@ -7,6 +7,7 @@ from torch import Tensor
 
 from paddock.contracts import State, Term
 from paddock.errors import BadTerm, blame
+from paddock.tasks.sensors import SensorSpec
 from paddock.tasks.task import Disturbance, ModelRandomizer, Task
 
 RESERVED_ENDS = ("failed", "success", "truncated")
@@ -25,6 +26,11 @@ def check_parts(task: Task) -> None:
         f"randomize '{name}' is a {type(part).__name__}, which neither draws model fields nor pushes a body"
         for name, part in task.randomize.items()
         if not isinstance(part, ModelRandomizer | Disturbance)
+    ]
+    wrong += [
+        f"sensors '{name}' is a {type(part).__name__}, which declares nothing"
+        for name, part in task.sensors.items()
+        if not isinstance(part, SensorSpec)
     ]
     if not task.observe or not task.reward:
         wrong.append("observe and reward need at least one term each")

@@ -42,7 +42,7 @@ def declare_sensors(spec: mujoco.MjSpec, sensors: Mapping[str, SensorSpec], robo
 
 
 @dataclass(frozen=True, kw_only=True)
-class JointPos:
+class JointPositions:
     """Positions of joints, as encoders read them."""
 
     unit: ClassVar = "rad, m"
@@ -55,7 +55,7 @@ class JointPos:
 
 
 @dataclass(frozen=True, kw_only=True)
-class JointVel:
+class JointVelocities:
     """Velocities of joints."""
 
     unit: ClassVar = "rad/s, m/s"
@@ -68,7 +68,7 @@ class JointVel:
 
 
 @dataclass(frozen=True, kw_only=True)
-class JointTorque:
+class JointTorques:
     """What the motors do to joints, in the last substep."""
 
     unit: ClassVar = "N m, N"
@@ -134,7 +134,10 @@ class Contact:
         for other in self.others or (None,):
             against = {} if other is None else {"objtype": OBJ.mjOBJ_BODY, "objname": other}
             end = name if other is None else f"{name}/{other}"
-            for part, field in (("found", mujoco.mjtConDataField.mjCONDATA_FOUND), ("force", mujoco.mjtConDataField.mjCONDATA_FORCE)):
+            for part, field in (
+                ("found", mujoco.mjtConDataField.mjCONDATA_FOUND),
+                ("force", mujoco.mjtConDataField.mjCONDATA_FORCE),
+            ):
                 spec.add_sensor(
                     name=f"{end}/{part}",
                     type=KIND.mjSENS_CONTACT,
@@ -320,7 +323,9 @@ def _site(
     return added.name
 
 
-def _check_name(kind: str, name: str, known: Sequence[mujoco.MjsBody] | Sequence[mujoco.MjsSite] | Sequence[mujoco.MjsJoint]) -> None:
+def _check_name(
+    kind: str, name: str, known: Sequence[mujoco.MjsBody] | Sequence[mujoco.MjsSite] | Sequence[mujoco.MjsJoint]
+) -> None:
     names = [one.name for one in known]
     if name not in names:
         raise unknown(kind, name, [n for n in names if n])

@@ -86,9 +86,9 @@ from paddock.tasks.sensors import Contact as Contact
 from paddock.tasks.sensors import Frame as Frame
 from paddock.tasks.sensors import HeightScan as HeightScan
 from paddock.tasks.sensors import Imu as Imu
-from paddock.tasks.sensors import JointPos as JointPos
-from paddock.tasks.sensors import JointTorque as JointTorque
-from paddock.tasks.sensors import JointVel as JointVel
+from paddock.tasks.sensors import JointPositions as JointPositions
+from paddock.tasks.sensors import JointTorques as JointTorques
+from paddock.tasks.sensors import JointVelocities as JointVelocities
 from paddock.tasks.sensors import Lidar as Lidar
 from paddock.tasks.sensors import Rangefinder as Rangefinder
 from paddock.tasks.sensors import Touch as Touch
