@@ -8,9 +8,9 @@ import mujoco
 import numpy as np
 import pytest
 import torch
-from models import pole_task
 
 import paddock
+from models import pole_task
 from paddock import Environment, Robot, Task
 from paddock import terms as t
 from paddock.controller_graph import controller_graph
@@ -134,8 +134,8 @@ def test_each_world_shows_its_own_looks() -> None:
     env.sim.expand("geom_rgba")
     rgba = env.sim.model_fields["geom_rgba"].clone()
     rgba[1, env.model.geom("ball").id] = torch.tensor([0.0, 1.0, 0.0, 1.0], dtype=rgba.dtype)
-    env.sim.write_model("geom_rgba", rgba, env._everyone)  # noqa: SLF001
-    eyes = env._eyes.look(env._everyone)["camera/front/rgb"]  # noqa: SLF001
+    env.sim.write_model("geom_rgba", rgba, env._everyone)
+    eyes = env._eyes.look(env._everyone)["camera/front/rgb"]
     middle = eyes[:, SIZE // 2, SIZE // 2]
     assert middle[0, 0] > 200 > 60 > middle[0, 1]
     assert middle[1, 1] > 200 > 60 > middle[1, 0]

@@ -5,9 +5,9 @@ import math
 import mujoco
 import numpy as np
 import torch
-from models import pole_task, world_of
 
 import paddock
+from models import pole_task, world_of
 from paddock import Environment, Robot
 from paddock import terms as t
 

@@ -7,9 +7,9 @@ import mujoco
 import numpy as np
 import pytest
 import torch
-from models import BOXES, pole_task, world_of
 
 import paddock
+from models import BOXES, pole_task, world_of
 from paddock import Environment, Robot, Task
 from paddock import terms as t
 from paddock.errors import PaddockError
@@ -51,7 +51,7 @@ def moving(sensors: dict[str, SensorSpec], *, steps: int = 5) -> Environment:
     """A box that was thrown and turns, its arm driven."""
     env = paddock.make(boxes_task(sensors), num_worlds=2, seed=3)
     env.reset()
-    everyone = env._everyone  # noqa: SLF001
+    everyone = env._everyone
     qvel = torch.zeros_like(env.state.qvel)
     qvel[:, :6] = torch.tensor([[0.5, -0.4, 3.0, 1.0, 0.7, 2.0], [0.3, 0.2, 3.0, -2.0, 0.4, -1.0]])
     env.sim.write("qvel", qvel, everyone)
@@ -194,10 +194,17 @@ def row_of(name: str) -> str:
 
 def test_units_and_stages_are_what_the_model_says() -> None:
     every = {
-        "pos": t.JointPositions(), "vel": t.JointVelocities(), "torque": t.JointTorques(), "imu": t.Imu(), "feel": t.Touch(sites=("under",)),
-        "on": t.Contact(body="box"), "frame": t.Frame(site="box"), "ray": t.Rangefinder(), "ring": t.Lidar(rays=2),
+        "pos": t.JointPositions(),
+        "vel": t.JointVelocities(),
+        "torque": t.JointTorques(),
+        "imu": t.Imu(),
+        "feel": t.Touch(sites=("under",)),
+        "on": t.Contact(body="box"),
+        "frame": t.Frame(site="box"),
+        "ray": t.Rangefinder(),
+        "ring": t.Lidar(rays=2),
         "scan": t.HeightScan(size=(0.1, 0.1)),
-    }  # fmt: skip
+    }
     rows = task_card(boxes_task(every)).sensors
     for name, sensor in every.items():
         mine = [row for row in rows if row.name.split("/")[0] == name]

@@ -84,7 +84,7 @@ class Camera:
         mujoco.mjv_updateScene(self._model, self._data, self._shown, None, self._view, mujoco.mjtCatBit.mjCAT_ALL, self._scene)
 
     def shoot(self, kind: str) -> np.ndarray:
-        """The picture of the pose where it points: (h, w, 3) uint8, for `depth` (h, w, 1) float32, `segmentation` (h, w, 2) int32."""
+        """The picture: `rgb` (h, w, 3) uint8, `depth` (h, w, 1) float32 or `segmentation` (h, w, 2) int32."""
         self._gl.make_current()
         pixels = np.empty((self._frame.height, self._frame.width, 3), dtype=np.uint8)
         depth = np.empty((self._frame.height, self._frame.width), dtype=np.float32) if kind == "depth" else None

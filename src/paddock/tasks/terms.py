@@ -10,6 +10,7 @@ from paddock.tasks.arm_objects import Ready as Ready
 from paddock.tasks.arm_objects import Spot as Spot
 from paddock.tasks.arm_objects import SquareTurn as SquareTurn
 from paddock.tasks.arm_objects import ToGoal as ToGoal
+from paddock.tasks.cameras import Camera as Camera
 from paddock.tasks.conditions import AllOf as AllOf
 from paddock.tasks.conditions import AnyOf as AnyOf
 from paddock.tasks.conditions import Below as Below
@@ -69,19 +70,19 @@ from paddock.tasks.sensing import Command as Command
 from paddock.tasks.sensing import FootContact as FootContact
 from paddock.tasks.sensing import GoalVector as GoalVector
 from paddock.tasks.sensing import Param as Param
+from paddock.tasks.sensing import Ranges as Ranges
 from paddock.tasks.sensing import Remembered as Remembered
 from paddock.tasks.sensing import Sensor as Sensor
 from paddock.tasks.sensing import base_vel as base_vel
 from paddock.tasks.sensing import gravity as gravity
 from paddock.tasks.sensing import gyro as gyro
 from paddock.tasks.sensing import height as height
+from paddock.tasks.sensing import joint_command as joint_command
 from paddock.tasks.sensing import joint_offset as joint_offset
 from paddock.tasks.sensing import joint_pos as joint_pos
 from paddock.tasks.sensing import joint_vel as joint_vel
 from paddock.tasks.sensing import last_action as last_action
 from paddock.tasks.sensing import proprioception as proprioception
-from paddock.tasks.sensing import Ranges as Ranges
-from paddock.tasks.sensing import joint_command as joint_command
 from paddock.tasks.sensors import Contact as Contact
 from paddock.tasks.sensors import Frame as Frame
 from paddock.tasks.sensors import HeightScan as HeightScan
@@ -93,4 +94,3 @@ from paddock.tasks.sensors import Lidar as Lidar
 from paddock.tasks.sensors import Rangefinder as Rangefinder
 from paddock.tasks.sensors import Touch as Touch
 from paddock.tasks.timing import Timing as Timing
-from paddock.tasks.cameras import Camera as Camera
