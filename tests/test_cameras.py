@@ -17,8 +17,6 @@ from paddock.controller_graph import controller_graph
 from paddock.errors import PaddockError
 from paddock.learn.actor_critic import everything
 
-pytest.importorskip("mujoco")
-
 BALL = """
 <mujoco>
   <option timestep="0.01" gravity="0 0 0"/>
@@ -98,13 +96,20 @@ def test_the_sky_is_infinitely_far_and_nothing() -> None:
 
 
 def test_a_camera_rides_on_its_body() -> None:
-    env = paddock.make(ball_task(cameras={"eye": t.Camera(name="riding", width=SIZE, height=SIZE, kinds=("depth",))}), num_worlds=2)
+    robot = Robot(name="ball", xml=BALL.replace('size=".1 3 3"', 'size=".1 1 3"'), joints=("y",))
+    eye = t.Camera(name="riding", width=SIZE, height=SIZE, kinds=("depth",))
+    env = paddock.make(ball_task(robot=robot, cameras={"eye": eye}), num_worlds=2)
     env.reset()
     for _ in range(8):
         env.step(torch.tensor([[1.0], [-0.6]]))
-    wall = torch.isfinite(env.obs["camera/eye/depth"][:, SIZE // 2, :, 0]).sum(1)
-    assert env.obs["camera/eye/depth"][0, SIZE // 2, SIZE // 2, 0].item() == pytest.approx(2.0, abs=0.01)
-    assert wall.numel() == 2 and not torch.equal(env.obs["camera/eye/depth"][0], env.obs["camera/eye/depth"][1])
+    depth = env.obs["camera/eye/depth"][:, SIZE // 2, :, 0]
+    beside = (SIZE / 2 - np.arange(SIZE) - 0.5) / (SIZE / 2 / np.tan(np.radians(30))) * 2.0
+    for world, y in enumerate(env.state.joint_pos("y")[:, 0].tolist()):
+        clear = np.abs(np.abs(beside + y) - 1.0) > 0.08  # away from the wall's edges, where a pixel shows both
+        is_wall = np.abs(beside + y) < 1.0
+        assert 0 < is_wall.sum() < SIZE
+        np.testing.assert_allclose(depth[world][torch.from_numpy(clear & is_wall)], 2.0, atol=0.01)
+        assert depth[world][torch.from_numpy(clear & ~is_wall)].isinf().all()
 
 
 def test_learners_of_vectors_see_none_of_it() -> None:
@@ -192,7 +197,7 @@ def test_a_camera_that_cannot_be_is_refused(camera: dict[str, object], words: st
 def test_physics_alone_opens_no_opengl() -> None:
     code = (
         "import sys, paddock; env = paddock.make('cartpole-balance'); env.reset(); env.step(env.sample());"
-        "assert not {'OpenGL', 'paddock.seeing', 'paddock.rendering'} & set(sys.modules), 'opened'"
+        "assert not {'paddock.seeing', 'paddock.rendering'} & set(sys.modules), 'opened'"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
