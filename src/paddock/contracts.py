@@ -19,7 +19,12 @@ if TYPE_CHECKING:
     import mujoco
 
 Obs = dict[str, Tensor]
-"""Observation groups by name: `policy` always, `privileged` (for critics) where the task has one; (n, k) each."""
+"""Observation groups by name: `policy` always, `privileged` (for critics) where the task has one; (n, k) each.
+
+Behind them the task's pictures, such as `camera/wrist/rgb`; (n, h, w, channels)."""
+
+CAMERA_GROUP = "camera/"
+"""What the names of groups of pictures begin with."""
 
 Range = float | tuple[float, ...]
 
@@ -45,6 +50,8 @@ class Layout:
     """Whether each actuator drives a joint; (nu,) bool."""
     home_sensordata: Tensor
     """What the sensors read at rest in the home pose; (nsensordata,)."""
+    max_range: Tensor
+    """Where each column of sensordata is cut off, infinite where it is not; (nsensordata,)."""
     ctrl_low: Tensor
     ctrl_high: Tensor
     """Ends of each actuator's range, infinite where it has none; (nu,)."""
@@ -307,31 +314,24 @@ class Sim(Protocol):
 
     def step(self, ctrl: Tensor, substeps: int) -> None:
         """Advance every world by `substeps` under ctrl (n, nu)."""
-        ...
 
     def reset(self, worlds: Worlds) -> None:
         """Put some worlds back to the model's defaults. Follow with writes, then `forward`."""
-        ...
 
     def write(self, name: str, value: Tensor, worlds: Worlds | None = None, *, index: int | None = None) -> None:
         """Set a state field (qpos, qvel, xfrc_applied, ...) as `Worlds.put` does; `index` picks one of its rows."""
-        ...
 
     def forward(self, worlds: Worlds) -> None:
         """Bring what follows from the state up to date in some worlds; what only a step can tell reads zero there."""
-        ...
 
     def expand(self, name: str) -> None:
         """Give a model field a value per world."""
-        ...
 
     def write_model(self, name: str, value: Tensor, worlds: Worlds) -> None:
         """Set an expanded model field; value is (k, ...) with MjModel's shape behind."""
-        ...
 
     def set_const(self, worlds: Worlds) -> None:
         """Recompute what the engine derives from the model fields written."""
-        ...
 
     def save(self) -> dict[str, Tensor]:
         """Everything needed to go on bit for bit."""
@@ -339,7 +339,6 @@ class Sim(Protocol):
 
     def load(self, saved: Mapping[str, Tensor]) -> None:
         """Go on from what `save` returned."""
-        ...
 
 
 class Tap(Protocol):
@@ -347,15 +346,12 @@ class Tap(Protocol):
 
     def stepping(self, sim: Sim) -> None:
         """All inputs but ctrl are written, and the step comes next."""
-        ...
 
     def stepped(self, sim: Sim) -> None:
         """The state was reached, and nothing has been reset yet."""
-        ...
 
     def begun(self, sim: Sim, worlds: Worlds) -> None:
         """Some worlds are where an episode begins, or where a save was loaded."""
-        ...
 
 
 class Env(Protocol):
@@ -364,7 +360,7 @@ class Env(Protocol):
     num_worlds: int
     device: torch.device
     obs_sizes: dict[str, int]
-    """Columns of each observation group."""
+    """Columns of each observation group but the pictures."""
 
     @property
     def action_size(self) -> int: ...

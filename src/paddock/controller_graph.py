@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from paddock.contracts import Layout, State
 from paddock.deploy.controller import CARRIED
 from paddock.env import Environment
+from paddock.errors import PaddockError
 from paddock.exporting import onnx_of
 from paddock.tasks.task import Task
 
@@ -71,6 +72,11 @@ def control(task: Task, actor: Actor, state: State, first: Tensor) -> State:
 
 def controller_graph(env: Environment, actor: Actor) -> ControllerGraph:
     """The graph of the environment's task under `actor`, with no input that ctrl does not depend on."""
+    if env.task.cameras:
+        raise PaddockError(
+            f"task '{env.task.name}' sees pictures ({', '.join(env.image_shapes)}), which a controller graph cannot take yet. "
+            "Export the task without cameras: dataclasses.replace(task, cameras={})."
+        )
     state = env.state.replaced(sensors={})
     first = torch.ones_like(state.age, dtype=torch.bool)
     with torch.no_grad():

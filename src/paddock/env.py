@@ -6,6 +6,7 @@ import math
 import operator
 from collections.abc import Mapping
 from functools import cached_property, reduce
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
@@ -21,10 +22,14 @@ from paddock.sims import make_sim
 from paddock.sims.layout import layout_of
 from paddock.sims.model import compile_text, model_text
 from paddock.starts import Starts
+from paddock.tasks.cameras import picture_shapes
 from paddock.tasks.checking import check_parts, check_terms
 from paddock.tasks.curriculum import CURRICULUM, Curriculum
 from paddock.tasks.finding import find_task
 from paddock.tasks.task import Disturbance, Task
+
+if TYPE_CHECKING:
+    from paddock.seeing import CpuEyes
 
 
 def make(
@@ -116,6 +121,11 @@ class Environment:
         return compile_text(model_text(self.task.spec(), lean=False))
 
     @property
+    def image_shapes(self) -> dict[str, tuple[int, int, int]]:
+        """Height, width and channels of each observation group that is a picture."""
+        return picture_shapes(self.task.cameras)
+
+    @property
     def episode(self) -> Tensor:
         """Number of each world's episode within the seed; (n,) int64."""
         return self._episode
@@ -138,7 +148,7 @@ class Environment:
             if stagger:
                 begun.age.copy_(begun.scoped("stagger").choice(self.task.episode_steps)[:, 0])
                 self._everyone.put(self.state.age, begun.age)
-            self.obs = obs = self._observed(begun)
+            self.obs = obs = self._observed(begun) | self._seen(self._everyone)
         self._begun = True
 
         def no() -> Tensor:
@@ -189,7 +199,7 @@ class Environment:
             self._check_finite(reward, terms)
             terminated = reduce(torch.logical_or, ends.values(), failed.clone())
             truncated = (state.age >= task.episode_steps) & ~terminated
-            final_obs = self._observed(state)
+            final_obs = self._observed(state) | self._seen(self._everyone)
 
             ended = terminated | truncated
             obs = final_obs
@@ -198,7 +208,8 @@ class Environment:
             if ended.any():
                 begun = Worlds.where(ended, by_rows=self.sim.by_rows)
                 obs = {group: value.clone() for group, value in final_obs.items()}
-                for group, value in self._observed(self._begin(begun)).items():
+                fresh = self._observed(self._begin(begun)) | self._seen(begun)
+                for group, value in fresh.items():
                     begun.put(obs[group], value)
             self.obs = obs
             return Step(
@@ -237,7 +248,7 @@ class Environment:
         self._starts.forget()
         self._begun = True
         with Exact():
-            self.obs = self._observed(self.state)
+            self.obs = self._observed(self.state) | self._seen(self._everyone)
         if self.tap is not None:
             self.tap.begun(self.sim, self._everyone)
 
@@ -319,6 +330,17 @@ class Environment:
             named |= {f"privileged observation '{name}'": term(state) for name, term in self.task.privileged.items()}
             raise self._not_finite(named, state)
         return obs
+
+    @cached_property
+    def _eyes(self) -> CpuEyes:
+        from paddock.seeing import CpuEyes
+
+        visual_model = compile_text(model_text(self.task.spec(), lean=False))  # one of their own: worlds may look different
+        return CpuEyes(self.task.cameras, self.sim, visual_model)
+
+    def _seen(self, worlds: Worlds) -> Obs:
+        """What the task's cameras see of some worlds."""
+        return self._eyes.look(worlds) if self.task.cameras else {}
 
     def _not_finite(self, named: dict[str, Tensor], state: State) -> BadTerm:
         for name, value in named.items():

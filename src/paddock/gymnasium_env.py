@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
-from gymnasium.spaces import Box
+from gymnasium.spaces import Box, Dict
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from paddock.contracts import Obs, Step
+from paddock.contracts import CAMERA_GROUP, Obs, Step
 from paddock.env import Environment, make
 from paddock.errors import PaddockError, unknown
 from paddock.looks import look_of
@@ -19,10 +19,11 @@ from paddock.tasks.task import Task
 if TYPE_CHECKING:
     from paddock.rendering import Camera
 
+Observed = np.ndarray | dict[str, np.ndarray]
 METADATA: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 50}
 
 
-class WorldEnv(gymnasium.Env[np.ndarray, np.ndarray]):
+class WorldEnv(gymnasium.Env[Observed, np.ndarray]):
     """One world. `reset(seed=s)` begins the first episode of `paddock.make(task, seed=s)`, `reset()` the next one.
 
     `info` has `success`, each reward term under `terms`, and `privileged` where the task has such observations.
@@ -41,7 +42,7 @@ class WorldEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         self._next: Obs | None = None  # after an episode's end: what the one already begun shows first
         self._qpos_before = np.empty(0)
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observed, dict[str, Any]]:
         super().reset(seed=seed)
         _check_options(options)
         if seed is not None or not self._begun:
@@ -50,9 +51,9 @@ class WorldEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         else:
             obs = self._next or self.environment.reset().obs
         self._begun, self._next = True, None
-        return obs["policy"].numpy()[0], _world_0(_beyond_policy(obs))
+        return of_world(observed(obs), 0), _world_0(_beyond_policy(obs))
 
-    def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+    def step(self, action: np.ndarray) -> tuple[Observed, float, bool, bool, dict[str, Any]]:
         if self._next is not None or not self._begun:
             raise PaddockError("there is no episode to step: call reset() first, and again after each episode's end.")
         if self.render_mode is not None:
@@ -64,7 +65,7 @@ class WorldEnv(gymnasium.Env[np.ndarray, np.ndarray]):
             "terms": {name: float(term[0]) for name, term in step.terms.items()},
             **_world_0(_beyond_policy(step.final_obs)),
         }
-        obs = step.final_obs["policy"].numpy()[0]
+        obs = of_world(observed(step.final_obs), 0)
         return obs, float(step.reward[0]), bool(step.terminated[0]), bool(step.truncated[0]), info
 
     def render(self) -> np.ndarray | None:
@@ -78,7 +79,7 @@ class WorldEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         self._pictures.close()
 
 
-class WorldsVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
+class WorldsVectorEnv(VectorEnv[Observed, np.ndarray, np.ndarray]):
     """n worlds: those of `paddock.make(task, num_worlds=n, seed=s)` after `reset(seed=s)`.
 
     A world whose episode ends begins the next one in the same step; `infos["final_obs"]` and `infos["final_info"]` then
@@ -101,7 +102,7 @@ class WorldsVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self._pictures = _Pictures(self.environment)
         self._begun = False
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observed, dict[str, Any]]:
         super().reset(seed=seed)
         _check_options(options)
         if seed is not None or not self._begun:
@@ -109,12 +110,12 @@ class WorldsVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         else:
             obs = self.environment.reset().obs
         self._begun = True
-        return obs["policy"].numpy(), _masked(_beyond_policy(obs), np.ones(self.num_envs, dtype=bool))
+        return observed(obs), _masked(_beyond_policy(obs), np.ones(self.num_envs, dtype=bool))
 
-    def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+    def step(self, actions: np.ndarray) -> tuple[Observed, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         step = self.environment.step(actions)
         return (
-            step.obs["policy"].numpy(),
+            observed(step.obs),
             step.reward.numpy(),
             step.terminated.numpy(),
             step.truncated.numpy(),
@@ -129,18 +130,41 @@ class WorldsVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self._pictures.close()
 
 
-def observation_space(environment: Environment) -> Box:
-    """Any number in every column: a task does not bound what it measures."""
-    return Box(-np.inf, np.inf, (environment.obs_sizes["policy"],), np.float32)
+def observation_space(environment: Environment) -> Box | Dict:
+    """Any number in every column: a task does not bound what it measures. With cameras, a Dict of `policy` and each picture."""
+    policy = Box(-np.inf, np.inf, (environment.obs_sizes["policy"],), np.float32)
+    if not environment.image_shapes:
+        return policy
+    return Dict({"policy": policy} | {group: _picture_space(group, shape) for group, shape in environment.image_shapes.items()})
+
+
+def _picture_space(group: str, shape: tuple[int, ...]) -> Box:
+    if group.endswith("/rgb"):
+        return Box(0, 255, shape, np.uint8)
+    if group.endswith("/depth"):
+        return Box(0.0, np.inf, shape, np.float32)
+    return Box(-1, np.iinfo(np.int32).max, shape, np.int32)
+
+
+def observed(obs: Obs) -> Observed:
+    """What the observation space holds, of all worlds: the policy's vector alone, or by name with the pictures."""
+    pictures = {group: value.numpy() for group, value in obs.items() if group.startswith(CAMERA_GROUP)}
+    return {"policy": obs["policy"].numpy(), **pictures} if pictures else obs["policy"].numpy()
+
+
+def of_world(obs: Observed, world: int) -> Observed:
+    """One world's part."""
+    return {group: value[world] for group, value in obs.items()} if isinstance(obs, dict) else obs[world]
 
 
 def action_space(environment: Environment) -> Box:
     return Box(-1.0, 1.0, (environment.action_size,), np.float32)
 
 
-def final_rows(final_obs: Obs, ended: np.ndarray) -> list[np.ndarray]:
-    """The last policy observation of each ended world, in their order."""
-    return list(final_obs["policy"].numpy()[ended])
+def final_rows(final_obs: Obs, ended: np.ndarray) -> list[Observed]:
+    """The last observation of each ended world, in their order."""
+    seen = observed(final_obs)
+    return [of_world(seen, int(world)) for world in ended.nonzero()[0]]
 
 
 class _Pictures:
@@ -195,7 +219,8 @@ def _masked(info: dict[str, Any], present: np.ndarray) -> dict[str, Any]:
 
 
 def _beyond_policy(obs: Obs) -> dict[str, np.ndarray]:
-    return {group: value.numpy() for group, value in obs.items() if group != "policy"}
+    hidden = {group: value for group, value in obs.items() if group != "policy" and not group.startswith(CAMERA_GROUP)}
+    return {group: value.numpy() for group, value in hidden.items()}
 
 
 def _world_0(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

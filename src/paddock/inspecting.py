@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from paddock.env import Environment, make
-from paddock.messages import ActionRow, ObservationGroup, SensorRow, TaskCard, TermRow
+from paddock.messages import ActionRow, ObservationGroup, PictureRow, SensorRow, TaskCard, TermRow
 from paddock.tasks.task import Task
 from paddock.terminal import plain_table, screen
 
@@ -38,6 +38,7 @@ UNITS = {
     "subtreecom": "m",
     "rangefinder": "m",
     "touch": "N",
+    "contact": "N",
     "force": "N",
     "torque": "N m",
 }
@@ -74,6 +75,10 @@ def task_card(wanted: str | Task) -> TaskCard:
         reset=_row("reset", task.reset),
         expert=None if task.expert is None else _expert(task.expert),
         cameras=tuple(model.camera(i).name for i in range(model.ncam)),
+        pictures=tuple(
+            PictureRow(group=group, camera=task.cameras[group.split("/")[1]].name, shape=shape)
+            for group, shape in env.image_shapes.items()
+        ),
         nq=model.nq,
         nv=model.nv,
         nu=model.nu,
@@ -147,6 +152,8 @@ def _sensor(model: mujoco.MjModel, i: int) -> SensorRow:
         size=int(model.sensor_dim[i]),
         stage=STAGES[int(model.sensor_needstage[i])],
         unit=unit,
+        every_s=_short(float(model.sensor_interval[i, 0])),
+        delay_s=_short(math.ceil(model.sensor_delay[i] / model.opt.timestep - 1e-6) * model.opt.timestep),
     )
 
 
@@ -202,6 +209,8 @@ def show(card: TaskCard) -> None:
     console.print(Group("", act, _indented(_action_table(card.actions))))
     for group in card.observations:
         _section(console, f"observation: {group.name}", group.terms, note=f"{group.size} numbers")
+    if card.pictures:
+        console.print(Group("", Text("pictures", "bold cyan"), _indented(_picture_table(card.pictures))))
     console.print(Group("", Text("sensors", "bold cyan"), _indented(_sensor_table(card.sensors))))
     _section(console, "noise", card.noise, note="what sensors add to these; not in exports, where they are real")
     _section(console, "rewards", card.rewards, note="a step's reward is their weighted sum")
@@ -282,14 +291,25 @@ def _action_table(rows: tuple[ActionRow, ...]) -> Table:
 def _sensor_table(rows: tuple[SensorRow, ...]) -> Table:
     """Sensors side by side with one prefix, such as `joint_pos/...`, share a line."""
     table = plain_table()
-    for name in ("sensor", "size", "kind", "stage", "unit"):
+    is_timed = any(row.every_s or row.delay_s for row in rows)
+    for name in ("sensor", "size", "kind", "stage", "unit", *(("every", "late") if is_timed else ())):
         table.add_column(name, justify="right" if name == "size" else "left", style="green" if name == "size" else "")
-    for _, group in itertools.groupby(rows, key=lambda row: (row.name.split("/")[0], row.kind)):
+    for _, group in itertools.groupby(rows, key=lambda row: (row.name.split("/")[0], row.kind, row.every_s, row.delay_s)):
         members = list(group)
         first, many = members[0], len(members) > 1
         name = f"{first.name.split('/')[0]}/* ({len(members)})" if many else first.name
         units = dict.fromkeys(row.unit for row in members)
-        table.add_row(name, str(sum(row.size for row in members)), first.kind, first.stage, ", ".join(units))
+        timing = [f"{s * 1000:g} ms" if s else "" for s in (first.every_s, first.delay_s)] if is_timed else []
+        table.add_row(name, str(sum(row.size for row in members)), first.kind, first.stage, ", ".join(units), *timing)
+    return table
+
+
+def _picture_table(rows: tuple[PictureRow, ...]) -> Table:
+    table = plain_table()
+    for name in ("group", "camera", "height x width x channels"):
+        table.add_column(name)
+    for row in rows:
+        table.add_row(row.group, row.camera, " x ".join(map(str, row.shape)))
     return table
 
 

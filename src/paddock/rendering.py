@@ -54,6 +54,7 @@ class Camera:
         except Exception as refusal:  # each OpenGL binding fails in its own way
             raise PaddockError(_no_gl(backend, refusal)) from refusal
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._context)
+        self._context.readDepthMap = mujoco.mjtDepthMap.mjDEPTH_ZEROFAR
         self._scene = mujoco.MjvScene(model, maxgeom=MAX_GEOMS)
 
     def frame(
@@ -88,6 +89,54 @@ class Camera:
             getattr(self._model, name)[:] = value
         if any(name.startswith(("cam_", "light_")) for name in look):
             mujoco.mj_setConst(self._model, mujoco.MjData(self._model))  # where cameras that track a body are
+
+    def pose(self, qpos: np.ndarray) -> None:
+        """Put the model where pictures are wanted, by its geometry alone."""
+        self._data.qpos[:] = qpos
+        mujoco.mj_kinematics(self._model, self._data)
+        mujoco.mj_comPos(self._model, self._data)
+        mujoco.mj_camlight(self._model, self._data)
+
+    def point(self, camera: str, width: int, height: int) -> None:
+        """Look through one of the model's cameras, with at most as many pixels as this was made for."""
+        self._view = _view(self._model, camera)
+        self._frame = mujoco.MjrRect(0, 0, width, height)
+        mujoco.mjv_updateScene(self._model, self._data, self._shown, None, self._view, mujoco.mjtCatBit.mjCAT_ALL, self._scene)
+
+    def shoot(self, kind: str) -> np.ndarray:
+        """The picture: `rgb` (h, w, 3) uint8, `depth` (h, w, 1) float32 or `segmentation` (h, w, 2) int32."""
+        self._gl.make_current()
+        pixels = np.empty((self._frame.height, self._frame.width, 3), dtype=np.uint8)
+        depth = np.empty((self._frame.height, self._frame.width), dtype=np.float32) if kind == "depth" else None
+        segments = kind == "segmentation"
+        for flag in (mujoco.mjtRndFlag.mjRND_SEGMENT, mujoco.mjtRndFlag.mjRND_IDCOLOR):
+            self._scene.flags[flag] = segments
+        mujoco.mjr_render(self._frame, self._scene, self._context)
+        mujoco.mjr_readPixels(None if depth is not None else pixels, depth, self._frame, self._context)
+        for flag in (mujoco.mjtRndFlag.mjRND_SEGMENT, mujoco.mjtRndFlag.mjRND_IDCOLOR):
+            self._scene.flags[flag] = False
+        if depth is not None:
+            return self._metres(depth)[::-1, :, None].copy()
+        if segments:
+            return self._objects(pixels)[::-1].copy()
+        return np.ascontiguousarray(pixels[::-1])
+
+    def _metres(self, depth: np.ndarray) -> np.ndarray:
+        """From OpenGL's depth, 1 at the near plane and 0 at the far one, to metres; inf from the far plane on."""
+        extent, planes = self._model.stat.extent, self._model.vis.map
+        near, far = planes.znear * extent, planes.zfar * extent
+        with np.errstate(divide="ignore"):
+            metres = near * far / (near + depth.astype(np.float64) * (far - near))
+        return np.where(depth <= 0.0, np.inf, metres).astype(np.float32)
+
+    def _objects(self, pixels: np.ndarray) -> np.ndarray:
+        """From colours that number the scene's geoms, from 1, to what these are in the model."""
+        codes = pixels.astype(np.int32) @ np.array([1, 1 << 8, 1 << 16], dtype=np.int32)
+        objects = np.full((self._scene.ngeom + 1, 2), -1, dtype=np.int32)
+        for geom in self._scene.geoms[: self._scene.ngeom]:
+            if geom.segid >= 0:
+                objects[geom.segid + 1] = geom.objid, geom.objtype
+        return objects[codes]
 
     def close(self) -> None:
         self._gl.make_current()

@@ -12,7 +12,7 @@ import numpy as np
 from paddock.contracts import Step
 from paddock.env import Environment, make
 from paddock.errors import PaddockError
-from paddock.gymnasium_env import action_space, final_rows, observation_space
+from paddock.gymnasium_env import Observed, action_space, final_rows, observation_space, observed
 from paddock.tasks.task import Task
 
 try:
@@ -44,14 +44,14 @@ class Sb3Worlds(VecEnv):
         self._lengths = np.zeros(self.num_envs, dtype=np.int64)
         self._start = time.monotonic()
 
-    def reset(self) -> np.ndarray:
+    def reset(self) -> Observed:
         if any(self._options):
             raise PaddockError("reset takes no options. Change the task instead, with dataclasses.replace.")
         step = self.environment.reset(seed=self._next_seed)
         self._next_seed = None
         self._returns[:] = 0
         self._lengths[:] = 0
-        return step.obs["policy"].numpy()
+        return observed(step.obs)
 
     def step_async(self, actions: np.ndarray) -> None:
         self._actions = actions
@@ -64,7 +64,7 @@ class Sb3Worlds(VecEnv):
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         if ended.any():
             self._report(step, ended, infos)
-        return step.obs["policy"].numpy(), reward, ended, infos
+        return observed(step.obs), reward, ended, infos
 
     def close(self) -> None:
         """Nothing to release."""

@@ -7,7 +7,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
-from paddock.contracts import Obs
+from paddock.contracts import CAMERA_GROUP, Obs
 from paddock.learn.normalizer import Normalizer
 
 LOG_ROOT_2_PI = 0.5 * math.log(2 * math.pi)
@@ -63,5 +63,5 @@ class ActorCritic(nn.Module):
 
 
 def everything(obs: Obs) -> Tensor:
-    """All groups side by side, for the critic."""
-    return torch.cat(list(obs.values()), dim=1)
+    """All groups side by side, for the critic, but no pictures."""
+    return torch.cat([value for group, value in obs.items() if not group.startswith(CAMERA_GROUP)], dim=1)

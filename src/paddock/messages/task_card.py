@@ -37,6 +37,21 @@ class SensorRow:
     stage: str
     """What it is computed from: `position` and `velocity` are fresh, `acceleration` belongs to the last substep."""
     unit: str
+    every_s: float = 0.0
+    """Seconds between two readings; 0 for one every timestep."""
+    delay_s: float = 0.0
+    """How late a reading comes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PictureRow:
+    """A picture among the observations."""
+
+    group: str
+    camera: str
+    """The model's."""
+    shape: tuple[int, ...]
+    """Height, width and channels."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +102,7 @@ class TaskCard:
     reset: TermRow
     expert: TermRow | None
     cameras: tuple[str, ...]
+    pictures: tuple[PictureRow, ...]
     nq: int
     nv: int
     nu: int

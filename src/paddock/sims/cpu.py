@@ -14,6 +14,7 @@ from paddock.contracts import Worlds
 from paddock.cores import usable_cores
 from paddock.errors import BrokenModel, PaddockError, unknown
 from paddock.sims.engine import stop_engine_timers
+from paddock.sims.histories import Histories
 
 VEL, ACC, NONE = (int(s) for s in (mujoco.mjtStage.mjSTAGE_VEL, mujoco.mjtStage.mjSTAGE_ACC, mujoco.mjtStage.mjSTAGE_NONE))
 # contacts or constraints left out for want of memory, positions, velocities or accelerations that are no numbers, bad controls
@@ -76,6 +77,7 @@ class CpuSim:
         self._mirrors = [(getattr(self, name).numpy(), self._rows[name]) for name in ("qpos", "qvel", "act")]
         self._mirrors.append((self._sensordata32, self._output("sensordata")))
         self._mirrors += [(value.numpy(), self._output(name)) for name, value in self.fields.items()]
+        self._histories = Histories(model, self._batch) if (model.sensor_history[:, 0] > 0).any() else None
         try:
             self._batch.forward(stage=self._after_write)
         except SimulationError as error:
@@ -109,6 +111,8 @@ class CpuSim:
 
     def forward(self, worlds: Worlds) -> None:
         with self._containing_errors():
+            if self._histories is not None:
+                self._histories.begin(_ids(worlds), stage=self._after_write)
             self._batch.forward(_ids(worlds), stage=self._after_write)
         self._refresh(_ids(worlds))
         if self._after_write == VEL:
@@ -116,7 +120,8 @@ class CpuSim:
 
     def expand(self, name: str) -> None:
         try:
-            self._expanded[name] = self._batch.expand(name)
+            timed = {} if self._histories is None else self._histories.expanded
+            self._expanded[name] = timed[name] if name in timed else self._batch.expand(name)
         except ValueError as refusal:
             raise PaddockError(f"the model field '{name}' cannot differ between worlds: {refusal}") from None
         self.model_fields[name] = torch.from_numpy(self._expanded[name])

@@ -1,6 +1,7 @@
 """From a compiled model to a Layout: names to slices, resolved once."""
 
 from collections.abc import Iterable
+from copy import copy
 from typing import Any
 
 import mujoco
@@ -40,6 +41,7 @@ def layout_of(model: mujoco.MjModel, *, control_dt: float, device: torch.device)
         home_joint=constant(home_joint),
         on_joint=torch.tensor([j is not None for j in driven], dtype=torch.bool, device=device),
         home_sensordata=constant(_sensordata_at(model, home)),
+        max_range=constant(np.repeat(np.where(model.sensor_cutoff > 0, model.sensor_cutoff, np.inf), model.sensor_dim)),
         ctrl_low=constant(low),
         ctrl_high=constant(high),
         ctrl_middle=constant(middle),
@@ -62,9 +64,11 @@ def _driven_joints(model: mujoco.MjModel) -> list[int | None]:
 
 
 def _sensordata_at(model: mujoco.MjModel, qpos: np.ndarray) -> np.ndarray:
-    data = mujoco.MjData(model)
+    prompt = copy(model)
+    prompt.sensor_delay[:] = prompt.sensor_interval[:] = 0.0  # a sensor that reports late has nothing to report yet
+    data = mujoco.MjData(prompt)
     data.qpos[:] = qpos
-    mujoco.mj_forward(model, data)
+    mujoco.mj_forward(prompt, data)
     return data.sensordata
 
 

@@ -8,6 +8,7 @@ from torch import Tensor
 from paddock.contracts import State, Term
 from paddock.errors import BadTerm, blame
 from paddock.tasks.curriculum import CURRICULUM
+from paddock.tasks.sensors import SensorSpec
 from paddock.tasks.task import Disturbance, LookRandomizer, ModelRandomizer, Task
 
 RESERVED_ENDS = ("failed", "success", "truncated")
@@ -29,6 +30,11 @@ def check_parts(task: Task) -> None:
     ]
     if CURRICULUM in task.randomize:
         wrong.append(f"randomize has a part called '{CURRICULUM}', a name that is taken")
+    wrong += [
+        f"sensors '{name}' is a {type(part).__name__}, which declares nothing"
+        for name, part in task.sensors.items()
+        if not isinstance(part, SensorSpec)
+    ]
     if not task.observe or not task.reward:
         wrong.append("observe and reward need at least one term each")
     if task.episode_steps < 1:

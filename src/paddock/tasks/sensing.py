@@ -22,6 +22,21 @@ class Sensor:
         return value if self.scale == 1.0 else value * self.scale
 
 
+@dataclass(frozen=True, kw_only=True)
+class Ranges:
+    """Distances of a Rangefinder, Lidar or HeightScan, with your own word for `nothing within range`; (n, k)."""
+
+    sensor: str
+    miss: float | None = None
+    """What a ray reads that meets nothing nearer than the sensor's `max_range`: that range itself, unless given."""
+
+    def __call__(self, state: State) -> Tensor:
+        value = state.sensor(self.sensor)
+        far = state.layout.max_range[state.layout.sensors[self.sensor]]
+        missed = (value < 0) | (value >= far)
+        return torch.where(missed, far if self.miss is None else state.constant(self.miss), value)
+
+
 @dataclass(frozen=True)
 class Command:
     """What the operator asks for; (n, k)."""
@@ -87,6 +102,11 @@ def joint_vel(state: State) -> Tensor:
 def last_action(state: State) -> Tensor:
     """The action that led here; (n, na)."""
     return state.action
+
+
+def joint_command(state: State) -> Tensor:
+    """What the actuators were told for the step that led here; (n, nu)."""
+    return state.ctrl
 
 
 def gravity(state: State) -> Tensor:

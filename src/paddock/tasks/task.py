@@ -13,12 +13,15 @@ import torch
 from torch import Tensor
 
 from paddock.contracts import Layout, Memory, Obs, State, Term
-from paddock.errors import blame, broken_model
+from paddock.errors import PaddockError, blame, broken_model
 from paddock.robots import Robot
+from paddock.tasks.cameras import Camera, check_cameras
 from paddock.tasks.curriculum import Curriculum
 from paddock.tasks.memories import ACT_MEMORY, History
 from paddock.tasks.noise import Noise, NoiseScale, Noisy, Reading, columns
 from paddock.tasks.scenes import flat_floor
+from paddock.tasks.sensors import SensorSpec, declare_sensors
+from paddock.tasks.timing import Timing, apply_timing
 
 
 class Act(Protocol):
@@ -144,6 +147,12 @@ class Task:
     """What differs from one episode to the next: properties of the machine, pushes, looks."""
     curriculum: Curriculum | None = None
     """How training begins easy and grows harder."""
+    sensors: Mapping[str, SensorSpec] = field(default_factory=dict)
+    """What it measures beyond the robot's own sensors, by name."""
+    timing: Mapping[str, Timing] = field(default_factory=dict)
+    """How often sensors look and how late they report, by the name of a sensor or of a group such as `joint_pos`."""
+    cameras: Mapping[str, Camera] = field(default_factory=dict)
+    """What it sees, as observation groups of their own, by name. Tasks without one never open OpenGL."""
     scene: Callable[[Robot], mujoco.MjSpec] = flat_floor
     """The world around the robot."""
     fields: tuple[str, ...] = ()
@@ -159,7 +168,7 @@ class Task:
     """Raised when learning results could change."""
 
     def spec(self) -> mujoco.MjSpec:
-        """The scene with the robot in it, its actuators fitted to the task's actions."""
+        """The scene with the robot in it, its actuators fitted to the task's actions, and the task's sensors."""
         spec = self.scene(self.robot)
         try:
             self.act.actuate(spec, self.robot)
@@ -168,7 +177,19 @@ class Task:
                     randomizer.fit(spec)
         except (ValueError, mujoco.FatalError) as refusal:
             raise broken_model(f"robot '{self.robot.name}'", refusal) from None
+        self._equip(spec)
         return spec
+
+    def _equip(self, spec: mujoco.MjSpec) -> None:
+        what = "sensors"
+        try:
+            declare_sensors(spec, self.sensors, self.robot)
+            what = "timing"
+            apply_timing(spec, self.timing)
+            what = "cameras"
+            check_cameras(spec, self.cameras)
+        except PaddockError as error:
+            raise blame(self.name, what, "", error) from error
 
     @property
     def episode_steps(self) -> int:
