@@ -26,7 +26,7 @@ class CpuEyes:
         self._model = visual_model
         width, height = (max(getattr(camera, side) for camera in cameras.values()) for side in ("width", "height"))
         quality, buffer = visual_model.vis.quality, visual_model.vis.global_
-        quality.shadowsize = quality.offsamples = 0  # drawn in software, shadows alone cost a hundred times the rest
+        quality.shadowsize = quality.offsamples = 0  # drawn in software, these cost nine times as much as all else
         buffer.offwidth, buffer.offheight = width, height
         self._lens = Lens(visual_model, width=width, height=height)
         self._rows = {name: rows for name in sim.model_fields if (rows := _rows_of(name, sim.model, visual_model)) is not None}
