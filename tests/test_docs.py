@@ -79,6 +79,10 @@ def test_readme(tmp_path: Path) -> None:
     assert main(["play", str(tmp_path / "my_lean.py"), "--agent", "zero", "--episodes", "2", "--view", "off"]) == 0
 
 
+def test_sensors_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert followed("docs/sensors.md", tmp_path, "", capsys) == "torch.Size([4, 76]) torch.Size([4, 16])\n"
+
+
 def test_links_in_the_documents_lead_somewhere() -> None:
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):

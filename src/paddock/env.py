@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Mapping
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from typing import TYPE_CHECKING
 
 import mujoco
@@ -16,7 +16,8 @@ from torch import Tensor
 from paddock import randomness
 from paddock.contracts import SIM_TENSORS, Obs, State, Step, Tap, Worlds
 from paddock.cores import Exact
-from paddock.errors import BadAction, BadTerm, PaddockError, blame, unknown
+from paddock.errors import PaddockError, blame, unknown
+from paddock.finiteness import check_action, not_finite
 from paddock.looks import look_of
 from paddock.sims import make_sim
 from paddock.sims.layout import layout_of
@@ -177,7 +178,7 @@ class Environment:
         with Exact():
             task, state = self.task, self.state
             state.last_action.copy_(state.action)
-            state.action.copy_(self._checked(action).clamp(-1.0, 1.0))
+            state.action.copy_(check_action(action, self).clamp(-1.0, 1.0))
             self._push()
             ctrl = task.act(state)
             if self.tap is not None:
@@ -303,24 +304,9 @@ class Environment:
         kept = {name: term.masked_fill(failed, 0.0) for name, term in terms.items()}
         return reward.masked_fill(failed, 0.0), kept, success & ~failed
 
-    def _checked(self, action: Tensor | np.ndarray) -> Tensor:
-        if isinstance(action, np.ndarray):
-            action = torch.from_numpy(np.array(action, dtype=np.float32))  # a copy: torch objects to read-only arrays
-        action = action.to(self.device, torch.float32)
-        wanted = (self.num_worlds, self.action_size)
-        if action.shape != wanted:
-            raise BadAction(f"the action has shape {tuple(action.shape)}; {self.task.name} takes {wanted}: (worlds, actuators).")
-        if not math.isfinite(action.sum()) and len(bad := (~torch.isfinite(action)).nonzero()):
-            world, column = bad[0].tolist()
-            raise BadAction(
-                f"the action of world {world} is {action[world, column].item()} in column {column}, "
-                f"at step {int(self.state.age[world])} of episode {int(self._episode[world])}. Check the policy's output."
-            )
-        return action
-
     def _check_finite(self, reward: Tensor, terms: dict[str, Tensor]) -> None:
         if not math.isfinite(reward.sum()):
-            raise self._not_finite({f"reward term '{name}'": term for name, term in terms.items()}, self.state)
+            raise not_finite(self.task, {f"reward term '{name}'": term for name, term in terms.items()}, self.state)
 
     def _observed(self, state: State) -> Obs:
         """The observations of a state, of all worlds or some. A sum is finite only if all its parts are, and costs one pass."""
@@ -328,7 +314,7 @@ class Environment:
         if not math.isfinite(sum(group.sum() for group in obs.values())):
             named = {f"observation '{name}'": value for name, value in self.task.observed(state).items()}
             named |= {f"privileged observation '{name}'": term(state) for name, term in self.task.privileged.items()}
-            raise self._not_finite(named, state)
+            raise not_finite(self.task, named, state)
         return obs
 
     @cached_property
@@ -340,19 +326,7 @@ class Environment:
 
     def _seen(self, worlds: Worlds) -> Obs:
         """What the task's cameras see of some worlds."""
-        return self._eyes.look(worlds) if self.task.cameras else {}
-
-    def _not_finite(self, named: dict[str, Tensor], state: State) -> BadTerm:
-        for name, value in named.items():
-            bad = (~torch.isfinite(value)).nonzero()
-            if len(bad):
-                row = int(bad[0, 0])
-                world = int((self.state.key == state.key[row]).nonzero()[0])  # a key belongs to one world
-                return BadTerm(
-                    f"{name} of task '{self.task.name}' is not finite in world {world} at step {int(state.age[row])}. "
-                    "Look for a division by zero, or a root or logarithm of a negative number."
-                )
-        return BadTerm(f"the reward or an observation of task '{self.task.name}' is too large to add up.")
+        return self._eyes.look(worlds, partial(look_of, self)) if self.task.cameras else {}
 
     def _empty_state(self) -> State:
         sim, n = self.sim, self.num_worlds

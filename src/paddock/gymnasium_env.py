@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
-from gymnasium.spaces import Box, Dict
+from gymnasium.spaces import Box, Dict, Space
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
@@ -130,12 +130,15 @@ class WorldsVectorEnv(VectorEnv[Observed, np.ndarray, np.ndarray]):
         self._pictures.close()
 
 
-def observation_space(environment: Environment) -> Box | Dict:
+def observation_space(environment: Environment) -> Space[Any]:
     """Any number in every column: a task does not bound what it measures. With cameras, a Dict of `policy` and each picture."""
     policy = Box(-np.inf, np.inf, (environment.obs_sizes["policy"],), np.float32)
     if not environment.image_shapes:
         return policy
-    return Dict({"policy": policy} | {group: _picture_space(group, shape) for group, shape in environment.image_shapes.items()})
+    spaces: dict[str, Space[Any]] = {"policy": policy}
+    for group, shape in environment.image_shapes.items():
+        spaces[group] = _picture_space(group, shape)
+    return Dict(spaces)
 
 
 def _picture_space(group: str, shape: tuple[int, ...]) -> Box:

@@ -90,8 +90,9 @@ class Camera:
         if any(name.startswith(("cam_", "light_")) for name in look):
             mujoco.mj_setConst(self._model, mujoco.MjData(self._model))  # where cameras that track a body are
 
-    def pose(self, qpos: np.ndarray) -> None:
-        """Put the model where pictures are wanted, by its geometry alone."""
+    def pose(self, qpos: np.ndarray, look: Mapping[str, np.ndarray]) -> None:
+        """Put the model where pictures are wanted, by its geometry alone, in a look as `frame` takes it."""
+        self._wear(look)
         self._data.qpos[:] = qpos
         mujoco.mj_kinematics(self._model, self._data)
         mujoco.mj_comPos(self._model, self._data)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import mujoco
 import numpy as np
@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from paddock.contracts import CAMERA_GROUP, Obs, Sim, Worlds
+from paddock.looks import Look
 from paddock.rendering import Camera as Lens
 from paddock.tasks.cameras import Camera, picture_shapes
 
@@ -26,22 +27,25 @@ class CpuEyes:
         self._model = visual_model
         width, height = (max(getattr(camera, side) for camera in cameras.values()) for side in ("width", "height"))
         quality, buffer = visual_model.vis.quality, visual_model.vis.global_
-        quality.shadowsize = quality.offsamples = 0  # drawn in software, shadows alone cost a hundred times the rest
+        quality.shadowsize = quality.offsamples = 0  # drawn in software, these cost nine times as much as all else
         buffer.offwidth, buffer.offheight = width, height
         self._lens = Lens(visual_model, width=width, height=height)
         self._rows = {name: rows for name in sim.model_fields if (rows := _rows_of(name, sim.model, visual_model)) is not None}
 
-    def look(self, worlds: Worlds) -> Obs:
-        """Pictures of some worlds; (k, h, w, channels) by observation group."""
+    def look(self, worlds: Worlds, look_of: Callable[[int], Look]) -> Obs:
+        """Pictures of some worlds; (k, h, w, channels) by observation group. `look_of` tells what a world looks like."""
+        numbers = range(self._sim.num_worlds) if worlds.rows is None else worlds.rows.tolist()
         qpos = worlds.take(self._sim.qpos).numpy()
         fields = {name: worlds.take(self._sim.model_fields[name]).numpy() for name in self._rows}
         seen: dict[str, Tensor] = {}
         for group, shape in picture_shapes(self._cameras).items():
             seen[group] = torch.empty(len(qpos), *shape, dtype=DTYPES[group.rsplit("/", 1)[1]])
-        for world in range(len(qpos)):
+        for world, number in enumerate(numbers):
+            look = look_of(number)
             for field, (own, theirs) in self._rows.items():
-                getattr(self._model, field)[theirs] = fields[field][world][own]
-            self._lens.pose(qpos[world])
+                look[field] = look.get(field, getattr(self._model, field)).copy()
+                look[field][theirs] = fields[field][world][own]
+            self._lens.pose(qpos[world], look)
             for name, camera in self._cameras.items():
                 self._lens.point(camera.name, camera.width, camera.height)
                 for kind in camera.kinds:
