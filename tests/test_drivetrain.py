@@ -9,8 +9,9 @@ import pytest
 
 from models import pole_task
 from motor_rig import INERTIA, run, torque_at, wheel
-from paddock import PaddockError, Robot
+from paddock import Robot
 from paddock import terms as t
+from paddock.errors import PaddockError
 from paddock.robots import Gearbox, JointFriction, Motor
 from paddock.sims.model import compile_text, model_text
 from paddock.tasks.scenes import bare
@@ -54,11 +55,12 @@ def test_play_is_a_dead_zone_of_its_width(width: float) -> None:
     for push in (0.5, -0.5):
         data.qfrc_applied[model.joint("wheel/backlash").dofadr[0]] = push  # on the link alone
         run(model, data, 4.0, wheel=0.0)
+        mujoco.mj_forward(model, data)
         link = data.joint("wheel").qpos[0] + data.joint("wheel/backlash").qpos[0]
         ends.append(link - data.joint("wheel").qpos[0])
         assert data.sensor("joint_pos/wheel").data[0] == data.joint("wheel").qpos[0]  # the encoder sits on the motor
         assert data.sensor("backlash/wheel").data[0] == data.joint("wheel/backlash").qpos[0]
-    assert ends[0] - ends[1] == pytest.approx(width, abs=2e-4)
+    assert ends[0] - ends[1] == pytest.approx(width, abs=5e-4)
 
 
 def test_nothing_is_felt_within_the_play() -> None:
@@ -108,7 +110,9 @@ def test_play_keeps_the_home_pose_the_links_and_the_other_joints() -> None:
 
 
 def test_play_needs_the_last_joint_of_its_body() -> None:
-    two = ARM.replace('<joint name="elbow"', '<joint name="twist" axis="0 0 1"/><joint name="elbow"').replace('"elbow" joint="elbow"', '"twist" joint="twist"')
+    two = ARM.replace('<joint name="elbow"', '<joint name="twist" axis="0 0 1"/><joint name="elbow"').replace(
+        '"elbow" joint="elbow"', '"twist" joint="twist"'
+    )
     two = two.replace("-.4", "0 -.4").replace(".1 .2", ".1 0 .2")
     motors = {"twist": replace(DC, gearbox=Gearbox(backlash=0.02))}
     with pytest.raises(PaddockError, match="'twist' cannot have play: body 'lower' has 'elbow' behind it"):
@@ -118,7 +122,7 @@ def test_play_needs_the_last_joint_of_its_body() -> None:
 def test_coulomb_friction_stops_what_is_below_it() -> None:
     model, data = wheel(replace(IDEAL, friction=JointFriction(coulomb=0.5)))
     run(model, data, 2.0, wheel=0.45)
-    assert abs(data.qvel[0]) < 1e-3 and abs(data.qpos[0]) < 2e-3
+    assert abs(data.qvel[0]) < 1e-5 and abs(data.qpos[0]) < 1e-4
     run(model, data, 1.0, wheel=0.7)
     assert data.qvel[0] == pytest.approx(0.2 / (INERTIA + 0.01), rel=0.01)  # the file's armature counts where the motor has none
 
@@ -142,8 +146,10 @@ def test_stribeck_friction_falls_with_speed() -> None:
 
 def test_stribeck_friction_holds_until_breakaway_and_then_lets_go() -> None:
     model, data = wheel(replace(DC, friction=STRIBECK))
-    run(model, data, 2.0, wheel=0.9)  # more than the friction in motion
-    assert abs(data.qvel[0]) < 1e-3 and 0 < data.qpos[0] < 2 * STRIBECK.presliding
+    for load in np.linspace(0.0, 0.9, 1000):  # slowly, and to more than the friction in motion
+        run(model, data, 0.001, wheel=load)
+    run(model, data, 1.0)
+    assert abs(data.qvel[0]) < 1e-3 and 0 < data.qpos[0] < 4 * STRIBECK.presliding
     run(model, data, 0.5, wheel=1.1)
     assert data.qvel[0] > 1.0
     run(model, data, 1.0, wheel=0.7)  # once it moves, less keeps it moving

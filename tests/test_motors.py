@@ -1,16 +1,18 @@
 """Motors, by what they do: each claim measured on a wheel whose motion can be computed by hand."""
 
+import dataclasses
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import mujoco
 import numpy as np
 import pytest
 
 from motor_rig import INERTIA, arrays_apart, run, torque_at, wheel, wheel_task
-from paddock import PaddockError
+from paddock.errors import PaddockError
 from paddock import terms as t
-from paddock.robots import MOTORS, Gearbox, JointFriction, Motor
+from paddock.robots import GEARBOXES, MOTORS, Gearbox, JointFriction, Motor
 from paddock.sims.model import compile_text, model_text
 from paddock.sims.older_engine import for_mujoco_3_14
 
@@ -97,14 +99,16 @@ def test_a_velocity_loop_without_motors_or_without_gain() -> None:
 @pytest.mark.parametrize(("timestep", "delay", "steps"), [(0.001, 0.003, 3), (0.002, 0.01, 5), (0.005, 0.01, 2), (0.005, 0.002, 0)])
 @pytest.mark.parametrize("motor", [DC, IDEAL], ids=["dc", "ideal"])
 def test_a_delayed_command_arrives_so_many_substeps_later(motor: Motor, timestep: float, delay: float, steps: int) -> None:
-    """Over a minute of simulated time, in which the engine's clock gathers rounding errors."""
+    """Over thousands of substeps, in which the engine's clock gathers rounding errors."""
     model, data = wheel(replace(motor, delay=delay), timestep=timestep)
-    told: list[float] = []
-    for step in range(round(60 / timestep)):
-        told.append((step % 97) / 97)
-        data.ctrl[0], data.qvel[0] = told[-1], 0.0
+    told = np.arange(5000) % 97 / 97
+    felt = np.zeros_like(told)
+    for step, ctrl in enumerate(told):
+        data.ctrl[0], data.qvel[0] = ctrl, 0.0
         mujoco.mj_step(model, data)
-        assert data.actuator_force[0] == pytest.approx(told[step - steps] if step >= steps else 0.0, abs=1e-9)
+        felt[step] = data.actuator_force[0]
+    np.testing.assert_allclose(felt[steps:], told[: len(told) - steps], atol=1e-9)
+    assert (felt[:steps] == 0).all()
 
 
 @pytest.mark.parametrize("command", ACTS)
@@ -119,7 +123,7 @@ def test_the_saved_text_is_the_spec_in_both_engines_words(motor: Motor, command:
     task = wheel_task(full, timestep=0.002, gains=(5.0, 1.0), act=ACTS[command])
     text = model_text(task.spec(), lean=True)
     model = compile_text(text)
-    assert arrays_apart(task.spec().compile(), model) <= {"name_assetadr"}
+    assert arrays_apart(task.spec().compile(), model) <= {"_sizes"}  # the memory for contacts, sized by use
     assert arrays_apart(model, compile_text(for_mujoco_3_14(text))) == set()  # what a dcmotor takes is kept there
     assert model.actuator_ctrlspec[0] == {"position": 1, "velocity": 2, "torque": 4}[command]
 
@@ -151,7 +155,9 @@ def test_presets_at_the_joint() -> None:
 @pytest.mark.parametrize("motor", MOTORS.values(), ids=MOTORS)
 def test_presets_do_what_they_say(motor: Motor) -> None:
     model, data = wheel(replace(motor, friction=JointFriction()))
-    assert torque_at(model, math.inf if motor.torque_limit is None else 1e9, seconds=0.3) == pytest.approx(motor.joint_torque, rel=1e-3)
+    assert torque_at(model, math.inf if motor.torque_limit is None else 1e9, seconds=0.3) == pytest.approx(
+        motor.joint_torque, rel=1e-3
+    )
     inertia = INERTIA + motor.joint_inertia
     run(model, data, 20 * inertia * motor.joint_speed / motor.joint_stall_torque + 1.0, wheel=1e9)
     assert data.qvel[0] == pytest.approx(motor.joint_speed, rel=1e-3)
@@ -170,3 +176,20 @@ def test_motors_that_cannot_be_are_refused() -> None:
     task = wheel_task(DC)
     with pytest.raises(PaddockError, match=r"'weel'.*Did you mean 'wheel'"):
         replace(task.robot, motors={"weel": DC}).spec()
+
+
+def test_the_documentation_says_what_the_code_does() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "actuators.md").read_text()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("|")]
+    told = {row[0].strip("`"): row[1:] for row in rows}
+    for name, motor in MOTORS.items():
+        times = motor.lag * 1000, motor.delay * 1000
+        numbers = motor.joint_stall_torque, motor.joint_torque, motor.joint_speed, *times, motor.gearbox.ratio, motor.joint_inertia
+        assert told[name] == [f"{number:.3g}" for number in numbers], name
+    for name, gearbox in GEARBOXES.items():
+        numbers = gearbox.ratio, gearbox.efficiency, gearbox.backlash * 1000
+        assert told[name] == [f"{number:.3g}" for number in numbers], name
+    parameters = {name for row in rows if len(row) == 4 and row[2] == "engine" for name in row[1].replace("`", "").split(", ")}
+    fields = {own.name for kind in (Motor, Gearbox, JointFriction) for own in dataclasses.fields(kind)}
+    assert fields - {"voltage", "gearbox", "friction"} == parameters - {"Robot.gains"}
+    assert all(motor.runs == "engine" for motor in MOTORS.values())

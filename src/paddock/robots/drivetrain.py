@@ -24,6 +24,8 @@ Command = Literal["torque", "position", "velocity"]
 
 CONTROLS: dict[Command, int] = {"position": 1, "velocity": 2, "torque": 4}
 """What the engine's dcmotor takes a control for."""
+RIGID = [0.9999, 0.9999, 0.001, 0.5, 2.0]
+"""A constraint's `solimp`: a thousandth as soft as the engine's default."""
 SWAY = 0.5
 """Most radians that bristles may swing in a timestep: twice as fast and they would shake themselves loose."""
 
@@ -37,8 +39,9 @@ def fit_motors(spec: mujoco.MjSpec, motors: Mapping[str, Motor]) -> None:
     for joint in sorted(played, key=lambda name: -model.joint(name).id):  # from behind, so that addresses stay
         _add_play(spec, model, joint, motors[joint].gearbox.backlash)
     for joint in (name for name in motors if name in played):
-        spec.add_sensor(name=f"backlash/{joint}", type=mujoco.mjtSensor.mjSENS_JOINTPOS,
-                        objtype=mujoco.mjtObj.mjOBJ_JOINT, objname=joint + PLAY)
+        spec.add_sensor(
+            name=f"backlash/{joint}", type=mujoco.mjtSensor.mjSENS_JOINTPOS, objtype=mujoco.mjtObj.mjOBJ_JOINT, objname=joint + PLAY
+        )
     for key in spec.keys:
         key.act = []  # what the motors remember is nothing at first
     for joint in motors:
@@ -62,7 +65,7 @@ def drive(
     `gains` are stiffness and damping of the joint's loop; a velocity loop has the damping alone.
     """
     actuator = spec.actuator(joint)
-    stiffness, damping = gains if command == "position" else (0.0, gains[1] if command == "velocity" else 0.0)
+    stiffness, damping = {"torque": (0.0, 0.0), "position": gains, "velocity": (0.0, gains[1])}[command]
     most = motor.joint_torque
     if motor.has_back_emf:
         constant = motor.voltage / motor.joint_speed
@@ -71,8 +74,7 @@ def drive(
             resistance=constant * motor.voltage / motor.joint_stall_torque,
             saturation=[0.0 if motor.torque_limit is None else most, 0.0, 0.0],
             inductance=[0.0, motor.lag],
-            # of a velocity loop, the damping holds the speed asked for
-            controller=[damping if command == "velocity" else stiffness, 0.0, damping if command == "position" else 0.0, 0, 0, motor.voltage],
+            controller=[stiffness, 0.0, damping, 0.0, 0.0, motor.voltage],
             lugre=_bristles(model, joint, motor),
             ctrlspec=CONTROLS[command],
         )
@@ -103,6 +105,7 @@ def _load(joint: mujoco.MjsJoint, motor: Motor, name: str) -> None:
         joint.armature = motor.joint_inertia
     if motor.friction is not None:
         joint.frictionloss = 0.0 if motor.friction.has_stribeck else motor.friction.coulomb
+        joint.solimp_friction = RIGID  # at the engine's usual softness a joint creeps under a load that friction should hold
         joint.damping = np.array([motor.friction.viscous, *[0.0] * (np.size(joint.damping) - 1)]).reshape(np.shape(joint.damping))
 
 
@@ -116,14 +119,19 @@ def _add_play(spec: mujoco.MjSpec, model: mujoco.MjModel, name: str, width: floa
     is_degrees = bool(spec.compiler.degree) and joint.type == mujoco.mjtJoint.mjJNT_HINGE
     half = math.degrees(width / 2) if is_degrees else width / 2
     play = joint.parent.add_joint(
-        name=name + PLAY, type=joint.type, axis=joint.axis, pos=joint.pos, limited=mujoco.mjtLimited.mjLIMITED_TRUE, range=[-half, half]
+        name=name + PLAY,
+        type=joint.type,
+        axis=joint.axis,
+        pos=joint.pos,
+        limited=mujoco.mjtLimited.mjLIMITED_TRUE,
+        range=[-half, half],
     )
     play.armature = play.frictionloss = play.margin = play.ref = play.springref = 0.0
     play.damping, play.stiffness = np.zeros_like(play.damping), np.zeros_like(play.stiffness)
     play.actfrclimited = mujoco.mjtLimited.mjLIMITED_FALSE
     # the light rotor makes the engine's usual stops as soft as rubber: under load they would give more than the play is wide
     play.solref_limit = [2.0 * spec.option.timestep, 1.0]
-    play.solimp_limit = [0.9999, 0.9999, 0.001, 0.5, 2.0]
+    play.solimp_limit = RIGID
     if joint.frame is not None:
         play.set_frame(joint.frame)
     qpos, qvel = int(model.joint(name).qposadr[0]) + 1, int(model.joint(name).dofadr[0]) + 1
@@ -135,7 +143,9 @@ def _add_play(spec: mujoco.MjSpec, model: mujoco.MjModel, name: str, width: floa
 def _plain(actuator: mujoco.MjsActuator) -> None:
     """Nothing left of the actuator that the model's file has."""
     actuator.gear = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
-    actuator.gainprm, actuator.biasprm, actuator.dynprm = (np.zeros_like(own) for own in (actuator.gainprm, actuator.biasprm, actuator.dynprm))
+    actuator.gainprm, actuator.biasprm, actuator.dynprm = (
+        np.zeros_like(own) for own in (actuator.gainprm, actuator.biasprm, actuator.dynprm)
+    )
     actuator.forcelimited = mujoco.mjtLimited.mjLIMITED_FALSE
     actuator.forcerange = [0.0, 0.0]
     actuator.actlimited = mujoco.mjtLimited.mjLIMITED_FALSE

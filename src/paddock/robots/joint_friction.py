@@ -9,8 +9,8 @@ from paddock.errors import PaddockError
 class JointFriction:
     """Friction at the joint, behind the gearbox, in N m and rad or N and m. All of it runs in the engine.
 
-    Without `breakaway`, dry friction is the engine's friction loss, which holds a joint still without creep. With it, it is
-    the engine's LuGre model, whose joint gives a little before it slides, and falls from `breakaway` to `coulomb` as speed rises.
+    Without `breakaway`, dry friction is the engine's friction loss. With it, it is the engine's LuGre model: the joint gives a
+    little before it slides, and friction falls from `breakaway` to `coulomb` as speed rises; a sudden load breaks it loose earlier.
     """
 
     coulomb: float = 0.0
