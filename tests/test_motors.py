@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from motor_rig import INERTIA, arrays_apart, run, torque_at, wheel, wheel_task
-from paddock.errors import PaddockError
 from paddock import terms as t
+from paddock.errors import PaddockError
 from paddock.robots import GEARBOXES, MOTORS, Gearbox, JointFriction, Motor
 from paddock.sims.model import compile_text, model_text
 from paddock.sims.older_engine import for_mujoco_3_14
@@ -117,7 +117,7 @@ def test_the_saved_text_is_the_spec_in_both_engines_words(motor: Motor, command:
     full = replace(
         motor,
         delay=0.004,
-        gearbox=replace(motor.gearbox, backlash=0.01),
+        gearbox=replace(motor.gearbox, backlash=0.1),
         friction=JointFriction(coulomb=0.1, viscous=0.02, breakaway=0.2, presliding=0.02),
     )
     task = wheel_task(full, timestep=0.002, gains=(5.0, 1.0), act=ACTS[command])

@@ -26,6 +26,8 @@ CONTROLS: dict[Command, int] = {"position": 1, "velocity": 2, "torque": 4}
 """What the engine's dcmotor takes a control for."""
 RIGID = [0.9999, 0.9999, 0.001, 0.5, 2.0]
 """A constraint's `solimp`: a thousandth as soft as the engine's default."""
+STEPS_ACROSS = 2.0
+"""Fewest timesteps in which a rotor at full torque may cross the play: with fewer it is thrown through the stops."""
 SWAY = 0.5
 """Most radians that bristles may swing in a timestep: twice as fast and they would shake themselves loose."""
 
@@ -37,7 +39,7 @@ def fit_motors(spec: mujoco.MjSpec, motors: Mapping[str, Motor]) -> None:
         _load(spec.joint(joint), motor, joint)
     played = [joint for joint, motor in motors.items() if motor.gearbox.backlash and spec.joint(joint + PLAY) is None]
     for joint in sorted(played, key=lambda name: -model.joint(name).id):  # from behind, so that addresses stay
-        _add_play(spec, model, joint, motors[joint].gearbox.backlash)
+        _add_play(spec, model, joint, motors[joint])
     for joint in (name for name in motors if name in played):
         spec.add_sensor(
             name=f"backlash/{joint}", type=mujoco.mjtSensor.mjSENS_JOINTPOS, objtype=mujoco.mjtObj.mjOBJ_JOINT, objname=joint + PLAY
@@ -109,12 +111,18 @@ def _load(joint: mujoco.MjsJoint, motor: Motor, name: str) -> None:
         joint.damping = np.array([motor.friction.viscous, *[0.0] * (np.size(joint.damping) - 1)]).reshape(np.shape(joint.damping))
 
 
-def _add_play(spec: mujoco.MjSpec, model: mujoco.MjModel, name: str, width: float) -> None:
-    joint = spec.joint(name)
+def _add_play(spec: mujoco.MjSpec, model: mujoco.MjModel, name: str, motor: Motor) -> None:
+    joint, width = spec.joint(name), motor.gearbox.backlash
     if joint.parent.joints[-1].name != name:
         others = ", ".join(f"'{own.name}'" for own in joint.parent.joints if own.name != name)
         raise PaddockError(
             f"the joint '{name}' cannot have play: body '{joint.parent.name}' has {others} behind it. Give it a body of its own."
+        )
+    crossing = math.sqrt(2.0 * width * motor.joint_inertia / motor.joint_torque)
+    if spec.option.timestep > crossing / STEPS_ACROSS:
+        raise PaddockError(
+            f"joint '{name}': its rotor crosses the play of {width:g} in {crossing * 1000:.2g} ms and would be thrown "
+            f"through the stops at a timestep of {spec.option.timestep:g} s. Use a timestep of {crossing / STEPS_ACROSS:.2g} s or less, or gearbox.tight."
         )
     is_degrees = bool(spec.compiler.degree) and joint.type == mujoco.mjtJoint.mjJNT_HINGE
     half = math.degrees(width / 2) if is_degrees else width / 2

@@ -31,7 +31,7 @@ class Robot:
     tool: str | None = None
     """The site that an arm works with."""
     gains: Gains | Mapping[str, Gains] | None = None
-    """Of the loops that hold commanded positions or velocities: one pair for all joints, or one for each. None keeps the model's own."""
+    """Of the loops that hold commanded positions or velocities: one pair for all joints, or one for each. None: the model's own."""
     motors: Motor | Mapping[str, Motor] | None = None
     """What drives the joints: one kind for all that an actuator drives, or one for each of some. None keeps the model's own."""
     camera: str | int = "track"
