@@ -82,7 +82,7 @@ def test_an_episode_begins_without_activations_or_commands_of_the_last() -> None
 
 
 def test_play_stays_within_its_width() -> None:
-    with pytest.raises(PaddockError, match=r"thrown through the stops at a timestep of 0.005 s. Use a timestep of 0.00072 s"):
+    with pytest.raises(PaddockError, match=r"thrown through the stops at a timestep of 0.005 s. Use one of 0.00072 s"):
         paddock.make(legged(motors=PLAYED))
     env = paddock.make(played(), num_worlds=WORLDS)
     env.reset()

@@ -122,8 +122,8 @@ def _add_play(spec: mujoco.MjSpec, model: mujoco.MjModel, name: str, motor: Moto
     if spec.option.timestep > crossing / STEPS_ACROSS:
         raise PaddockError(
             f"joint '{name}': its rotor crosses the play of {width:g} in {crossing * 1000:.2g} ms and would be thrown "
-            f"through the stops at a timestep of {spec.option.timestep:g} s. Use a timestep of {crossing / STEPS_ACROSS:.2g} s or less, "
-            "or gearbox.tight."
+            f"through the stops at a timestep of {spec.option.timestep:g} s. Use one of "
+            f"{crossing / STEPS_ACROSS:.2g} s or less, or gearbox.tight."
         )
     is_degrees = bool(spec.compiler.degree) and joint.type == mujoco.mjtJoint.mjJNT_HINGE
     half = math.degrees(width / 2) if is_degrees else width / 2
