@@ -16,7 +16,9 @@ from rich.table import Table
 from rich.text import Text
 
 from paddock.env import Environment, make
-from paddock.messages import ActionRow, ObservationGroup, PictureRow, SensorRow, TaskCard, TermRow
+from paddock.messages import ActionRow, MotorRow, ObservationGroup, PictureRow, SensorRow, TaskCard, TermRow
+from paddock.robots.drivetrain import CONTROLS
+from paddock.robots.motors import Motor
 from paddock.tasks.task import Task
 from paddock.terminal import plain_table, screen
 
@@ -62,6 +64,7 @@ def task_card(wanted: str | Task) -> TaskCard:
         episode_steps=task.episode_steps,
         act=written(task.act),
         actions=_actions(env),
+        motors=_motors(env),
         observations=_observations(env),
         sensors=tuple(_sensor(model, i) for i in range(model.nsensor)),
         rewards=tuple(_row(name, term, weight=weight) for name, (weight, term) in task.reward.items()),
@@ -180,6 +183,29 @@ def _actions(env: Environment) -> tuple[ActionRow, ...]:
     return tuple(rows)
 
 
+def _motors(env: Environment) -> tuple[MotorRow, ...]:
+    """Joints with the same motor share a row."""
+    motors = env.task.robot.driven()
+    alike: dict[Motor, list[str]] = {}
+    for joint, motor in motors.items():
+        alike.setdefault(motor, []).append(joint)
+    timestep = env.model.opt.timestep
+    return tuple(
+        MotorRow(
+            joints=tuple(joints),
+            torque=motor.joint_torque,
+            speed=motor.joint_speed if motor.has_back_emf else None,
+            lag=motor.lag,
+            delay=motor.delay_steps(timestep) * timestep,
+            inertia=motor.joint_inertia,
+            backlash=motor.gearbox.backlash,
+            friction="" if motor.friction is None else written(motor.friction, defaults=False),
+            runs=motor.runs,
+        )
+        for motor, joints in alike.items()
+    )
+
+
 def _short(value: float) -> float:
     """A float32 without the digits that it does not have."""
     return float(f"{value:.6g}")
@@ -190,8 +216,13 @@ def _actuator_kind(model: mujoco.MjModel, i: int) -> tuple[str, str]:
         model.actuator_trntype[i] == mujoco.mjtTrn.mjTRN_JOINT
         and model.jnt_type[model.actuator_trnid[i, 0]] == mujoco.mjtJoint.mjJNT_SLIDE
     )
+    length, force = ("m", "N") if slide else ("rad", "N m")
+    if model.actuator_gaintype[i] == mujoco.mjtGain.mjGAIN_DCMOTOR:
+        meant = {"position": length, "velocity": f"{length}/s", "torque": force}
+        told = {number: (kind, meant[kind]) for kind, number in CONTROLS.items()}
+        return told.get(int(model.actuator_ctrlspec[i]), ("voltage", "V"))
     if model.actuator_biastype[i] == mujoco.mjtBias.mjBIAS_AFFINE:
-        return "position", "m" if slide else "rad"
+        return ("position", length) if model.actuator_biasprm[i, 1] else ("velocity", f"{length}/s")
     if model.actuator_gainprm[i, 0] != 1.0:
         return "motor", f"x {model.actuator_gainprm[i, 0] * model.actuator_gear[i, 0]:g} {'N' if slide else 'N m'}"
     gear = model.actuator_gear[i, 0]
@@ -207,6 +238,9 @@ def show(card: TaskCard) -> None:
     console.print(_facts(card))
     act = Text.assemble(("actions", "bold cyan"), f"  {card.act}: ", ("what [-1, 1] becomes", "dim"))
     console.print(Group("", act, _indented(_action_table(card.actions))))
+    if card.motors:
+        heading = Text.assemble(("motors", "bold cyan"), ("  at the joint, behind the gearbox", "dim"))
+        console.print(Group("", heading, _indented(_motor_table(card.motors))))
     for group in card.observations:
         _section(console, f"observation: {group.name}", group.terms, note=f"{group.size} numbers")
     if card.pictures:
@@ -285,6 +319,18 @@ def _action_table(rows: tuple[ActionRow, ...]) -> Table:
         alike.setdefault(numbers(row), []).append(row.name)
     for cells, names in alike.items():
         table.add_row(" ".join(names), *cells)
+    return table
+
+
+def _motor_table(rows: tuple[MotorRow, ...]) -> Table:
+    table = plain_table()
+    for name in ("motor of", "torque", "no-load speed", "lag", "delay", "rotor", "play", "friction", "runs in"):
+        numeric = name not in ("motor of", "friction", "runs in")
+        table.add_column(name, justify="right" if numeric else "left", style="green" if numeric else "")
+    for row in rows:
+        speed = "any" if row.speed is None else f"{row.speed:.3g} rad/s"
+        own = f"{row.torque:.3g} N m", speed, f"{row.lag * 1000:.3g} ms", f"{row.delay * 1000:.3g} ms", f"{row.inertia:.2g} kg m²"
+        table.add_row(" ".join(row.joints), *own, f"{row.backlash:.2g} rad", row.friction or "the model's", row.runs)
     return table
 
 

@@ -32,6 +32,7 @@ from paddock.messages.run import RunProgress as RunProgress
 from paddock.messages.run import RunSetup as RunSetup
 from paddock.messages.run import TaskSource as TaskSource
 from paddock.messages.task_card import ActionRow as ActionRow
+from paddock.messages.task_card import MotorRow as MotorRow
 from paddock.messages.task_card import ObservationGroup as ObservationGroup
 from paddock.messages.task_card import PictureRow as PictureRow
 from paddock.messages.task_card import SensorRow as SensorRow

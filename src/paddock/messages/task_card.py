@@ -73,6 +73,30 @@ class ActionRow:
 
 
 @dataclass(frozen=True, kw_only=True)
+class MotorRow:
+    """A motor of the robot, as its joint sees it: behind the gearbox."""
+
+    joints: tuple[str, ...]
+    """Those that have it."""
+    torque: float
+    """The most it gives, N m or N."""
+    speed: float | None
+    """At which nothing is left of it, rad/s or m/s; None where torque does not fall with speed."""
+    lag: float
+    """Electrical time constant, s."""
+    delay: float
+    """From a command to its effect, s: whole substeps."""
+    inertia: float
+    """Of the rotor, kg m^2 or kg; 0 leaves it to the model."""
+    backlash: float
+    """Width of the play, rad or m."""
+    friction: str
+    """As it is written; empty where it is the model's."""
+    runs: str
+    """Where it is computed: `engine` or `control rate`."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class TaskCard:
     """Everything `paddock inspect` shows of a task."""
 
@@ -89,6 +113,8 @@ class TaskCard:
     act: str
     """How an action within [-1, 1] becomes ctrl."""
     actions: tuple[ActionRow, ...]
+    motors: tuple[MotorRow, ...]
+    """What the robot names; none where its model has them all."""
     observations: tuple[ObservationGroup, ...]
     sensors: tuple[SensorRow, ...]
     rewards: tuple[TermRow, ...]

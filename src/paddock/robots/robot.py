@@ -8,9 +8,11 @@ from pathlib import Path
 import mujoco
 
 from paddock.errors import BrokenModel, PaddockError, unknown
+from paddock.robots.drivetrain import fit_motors
+from paddock.robots.motors import Motor
 
 Gains = tuple[float, float]
-"""Stiffness [N m/rad or N/m] and damping [N m s/rad or N s/m] of a position servo."""
+"""Stiffness [N m/rad or N/m] and damping [N m s/rad or N s/m] of a joint's loop; a velocity loop has the damping alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +31,9 @@ class Robot:
     tool: str | None = None
     """The site that an arm works with."""
     gains: Gains | Mapping[str, Gains] | None = None
-    """Of the servos that hold commanded positions: one pair for all joints, or one for each. None keeps the model's own."""
+    """Of the loops that hold commanded positions or velocities: one pair for all joints, or one for each. None: the model's own."""
+    motors: Motor | Mapping[str, Motor] | None = None
+    """What drives the joints: one kind for all that an actuator drives, or one for each of some. None keeps the model's own."""
     camera: str | int = "track"
     """The camera that pictures are taken from."""
 
@@ -51,7 +55,13 @@ class Robot:
             raise unknown(f"body of robot {self.name}:", self.base, [b.name for b in spec.bodies])
         if self.tool is not None and spec.site(self.tool) is None:
             raise unknown(f"site of robot {self.name}:", self.tool, [site.name for site in spec.sites])
+        if self.motors is not None:
+            fit_motors(spec, self.driven())
         return spec
+
+    def motor_of(self, joint: str) -> Motor | None:
+        """What drives one joint, or None where the model's own actuator does."""
+        return self.motors.get(joint) if isinstance(self.motors, Mapping) else self.motors
 
     def gains_of(self, joint: str) -> Gains | None:
         """Gains of one joint's servo, or None where the robot names none."""
@@ -60,6 +70,15 @@ class Robot:
                 raise unknown(f"joint in the gains of robot {self.name}:", joint, self.gains)
             return self.gains[joint]
         return self.gains
+
+    def driven(self) -> dict[str, Motor]:
+        """The robot's motors, by joint."""
+        driven = [name for name in self.joints if on_joint(self._loaded.actuator(name))]
+        if isinstance(self.motors, Mapping):
+            for name in self.motors:
+                if name not in driven:
+                    raise unknown(f"joint in the motors of robot {self.name}:", name, driven)
+        return {name: motor for name in driven if (motor := self.motor_of(name)) is not None}
 
     @cached_property
     def _loaded(self) -> mujoco.MjSpec:

@@ -13,6 +13,7 @@ import mujoco
 import numpy as np
 
 from paddock.errors import PaddockError, unknown
+from paddock.robots.motors import Motor
 from paddock.robots.robot import Gains, Robot
 
 Place = tuple[float, float, float]
@@ -58,6 +59,7 @@ def team(name: str, members: Mapping[str, Robot], *, places: Mapping[str, Place]
         feet=tuple(f"{member}/{foot}" for member, robot in members.items() for foot in robot.feet),
         tool=_first({member: robot.tool for member, robot in members.items()}),
         gains=_gains(members),
+        motors=_motors(members),
         camera=_first({member: robot.camera if isinstance(robot.camera, str) else None for member, robot in members.items()}) or 0,
     )
 
@@ -116,6 +118,12 @@ def _joined(homes: Mapping[str, dict[str, np.ndarray]], part: str) -> list[float
 
 def _first(names: Mapping[str, str | None]) -> str | None:
     return next((f"{member}/{name}" for member, name in names.items() if name is not None), None)
+
+
+def _motors(members: Mapping[str, Robot]) -> Mapping[str, Motor] | None:
+    """Those of the members, by the joint's name in the team."""
+    named = {f"{member}/{joint}": motor for member, robot in members.items() for joint, motor in robot.driven().items()}
+    return named or None
 
 
 def _gains(members: Mapping[str, Robot]) -> Mapping[str, Gains] | None:

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from paddock.contracts import State
 from paddock.errors import PaddockError, unknown
+from paddock.robots.gearbox import PLAY
 from paddock.tasks.ranges import check_ranges
 
 
@@ -32,8 +33,8 @@ class NearHome:
         free = [span for span in layout.qpos.values() if span.stop - span.start == 7]
         # a quaternion is not a number to be nudged: free joints are turned below, ball joints stay at home
         nudged = [0.0] * nq
-        for span in layout.qpos.values():
-            if span.stop - span.start == 1:
+        for name, span in layout.qpos.items():
+            if span.stop - span.start == 1 and not name.endswith(PLAY):  # play is narrower than a nudge
                 nudged[span.start] = self.joint
         # one draw for everything: its columns are as independent as several draws would be
         reach = (*nudged, *(self.vel,) * layout.nv, *(math.pi if self.turn else 0.0,) * len(free))

@@ -2,6 +2,7 @@
 
 from paddock.tasks.actions import JointPosition as JointPosition
 from paddock.tasks.actions import JointTorque as JointTorque
+from paddock.tasks.actions import JointVelocity as JointVelocity
 from paddock.tasks.arm_control import EndEffector as EndEffector
 from paddock.tasks.arm_objects import Between as Between
 from paddock.tasks.arm_objects import GoalApart as GoalApart
