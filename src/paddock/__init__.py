@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from paddock.sb3_env import sb3_vec_env as sb3_vec_env
     from paddock.tasks import terms as terms
     from paddock.tasks.finding import find_task as find_task
-    from paddock.tasks.task import Task as Task
     from paddock.tasks.randomize_presets import with_randomization as with_randomization
+    from paddock.tasks.task import Task as Task
     from paddock.trained import Run as Run
     from paddock.trained import load as load
     from paddock.trained import train as train

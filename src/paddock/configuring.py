@@ -46,7 +46,7 @@ class TrainConfig:
     num_threads: int = 0
     """Threads of the physics and of learning; 0 takes every usable core."""
     randomize: str = ""
-    """Other randomisation than the task's own: none, light, default or heavy, and changes of it: heavy,friction=0.5:1.5,push=off."""
+    """Other randomisation than the task's own: none, light, default or heavy, and changes: heavy,friction=0.5:1.5,push=off."""
     sim: str = "cpu"
     """What steps the worlds."""
     ppo: PpoConfig = field(default_factory=PpoConfig)
