@@ -65,7 +65,7 @@ class Camera:
         look: Mapping[str, np.ndarray] | None = None,
     ) -> np.ndarray:
         """The picture of a state; (height, width, 3) uint8. `look` exchanges fields of the model, such as lights and colours."""
-        self._wear(look or {})
+        is_new = self._wear(look or {})
         self._data.qpos[:] = qpos
         self._data.qvel[:] = 0.0 if qvel is None else qvel
         mujoco.mj_forward(self._model, self._data)
@@ -75,19 +75,22 @@ class Camera:
             _draw(self._scene, mark)
         pixels = np.empty((self._frame.height, self._frame.width, 3), dtype=np.uint8)
         self._gl.make_current()
+        if is_new:  # lamps are lit as the camera of the picture before saw them, so one is drawn for nobody
+            mujoco.mjr_render(self._frame, self._scene, self._context)
         mujoco.mjr_render(self._frame, self._scene, self._context)
         mujoco.mjr_readPixels(pixels, None, self._frame, self._context)
         return np.ascontiguousarray(pixels[::-1])  # OpenGL counts rows from the bottom
 
-    def _wear(self, look: Mapping[str, np.ndarray]) -> None:
-        """Put on other fields, over nominal ones, on a copy of the model: the caller's stays as it is."""
+    def _wear(self, look: Mapping[str, np.ndarray]) -> bool:
+        """Put on other fields, over nominal ones, on a copy of the model; the caller's stays as it is. Whether it is new."""
         if look.keys() == self._worn.keys() and all(np.array_equal(value, self._worn[name]) for name, value in look.items()):
-            return
+            return False
         self._model, self._worn = copy(self._nominal), dict(look)
         for name, value in look.items():
             getattr(self._model, name)[:] = value
         if any(name.startswith(("cam_", "light_")) for name in look):
             mujoco.mj_setConst(self._model, mujoco.MjData(self._model))  # where cameras that track a body are
+        return True
 
     def close(self) -> None:
         self._gl.make_current()
