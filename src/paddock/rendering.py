@@ -70,13 +70,13 @@ class Camera:
         self._data.qvel[:] = 0.0 if qvel is None else qvel
         mujoco.mj_forward(self._model, self._data)
         everything = mujoco.mjtCatBit.mjCAT_ALL
+        if is_new:  # the engine lights lamps as the camera of the scene before saw them
+            mujoco.mjv_updateScene(self._model, self._data, self._shown, None, self._view, everything, self._scene)
         mujoco.mjv_updateScene(self._model, self._data, self._shown, None, self._view, everything, self._scene)
         for mark in marks:
             _draw(self._scene, mark)
         pixels = np.empty((self._frame.height, self._frame.width, 3), dtype=np.uint8)
         self._gl.make_current()
-        if is_new:  # lamps are lit as the camera of the picture before saw them, so one is drawn for nobody
-            mujoco.mjr_render(self._frame, self._scene, self._context)
         mujoco.mjr_render(self._frame, self._scene, self._context)
         mujoco.mjr_readPixels(pixels, None, self._frame, self._context)
         return np.ascontiguousarray(pixels[::-1])  # OpenGL counts rows from the bottom
