@@ -2,18 +2,27 @@
 
     python bench/mutate_randomizers.py
 
-Each test runs twice in a process of its own: as it is, and with the randomiser's `apply` (`wrench`, `look`, or the scaling of
+Each test runs twice: as it is, and with the randomiser's `apply` (`wrench`, `look`, or the scaling of
 noise) returning what it was given. The first must pass and the second fail. Results: bench/results/randomizers.json.
 """
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+import torch
+
+from paddock import terms as t
+from paddock.tasks.noise import Noisy
+
 ROOT = Path(__file__).parent.parent
 OUT = ROOT / "bench" / "results" / "randomizers.json"
+NOTHING = {
+    "wrench": lambda self, state: torch.zeros(state.num_worlds, 6),
+    "look": lambda self, drawn, values, model: {},
+    "apply": lambda self, drawn, values, layout: {},
+}
 TESTS = {
     "Mass": "bodies.py::test_a_heavier_load_sags_more_under_the_same_servo",
     "Inertia": "bodies.py::test_inertia_alone_slows_the_wheel_and_weighs_nothing",
@@ -37,41 +46,34 @@ TESTS = {
     "Tint": "looks.py::test_pictures_of_two_worlds_differ_from_nominal_and_from_each_other[paint]",
     "Finish": "looks.py::test_pictures_of_two_worlds_differ_from_nominal_and_from_each_other[finish]",
 }
-MUTANT = """
-import sys
-import pytest, torch
-from paddock import terms as t
-name, test = sys.argv[1:]
-if name == "NoiseScale":
-    from paddock.tasks.noise import Noisy
-    Noisy._scaled = lambda self, state, clean, kept: kept
-elif name:
-    kind = getattr(t, name)
-    if hasattr(kind, "wrench"):
-        kind.wrench = lambda self, state: torch.zeros(state.num_worlds, 6)
-    elif hasattr(kind, "look"):
-        kind.look = lambda self, drawn, values, model: {}
-    else:
-        kind.apply = lambda self, drawn, values, layout: {}
-sys.exit(pytest.main(["-q", "-x", "--no-header", "-p", "no:cacheprovider", test]))
-"""
 
 
-def passes(mutated: str, test: str) -> bool:
-    """Whether a test passes with one randomiser mutated, or none; anything but a passed or a failed test is an error."""
-    environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}"}
-    command = [sys.executable, "-c", MUTANT, mutated, test]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-    if done.returncode not in (0, 1) or (done.returncode == 0 and " passed" not in done.stdout):
-        raise RuntimeError(f"{test} neither passed nor failed:\n{done.stdout}{done.stderr}")
-    return done.returncode == 0
+def passes(test: str, patch: pytest.MonkeyPatch, mutated: str = "") -> bool:
+    """Whether a test passes, with one randomiser mutated or none; anything but a passed or a failed test is an error."""
+    with patch.context() as during:
+        if mutated == "NoiseScale":
+            during.setattr(Noisy, "_scaled", lambda self, state, clean, kept: kept)
+        elif mutated:
+            kind = getattr(t, mutated)
+            verb = next(name for name in NOTHING if hasattr(kind, name))
+            during.setattr(kind, verb, NOTHING[verb])
+        done = pytest.main(["-q", "-x", "--no-header", "--tb=no", "-p", "no:cacheprovider", str(ROOT / test)])
+    if done not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+        raise RuntimeError(f"{test} neither passed nor failed: {done!r}")
+    return done == pytest.ExitCode.OK
 
 
 def main() -> None:
     rows: list[dict[str, object]] = []
+    patch = pytest.MonkeyPatch()
     for name, place in TESTS.items():
         test = f"tests/test_randomizers_{place}" if not place.startswith("../") else f"tests/{place.removeprefix('../')}"
-        row = {"randomizer": name, "test": test, "passes": passes("", test), "passes_without_the_write": passes(name, test)}
+        row = {
+            "randomizer": name,
+            "test": test,
+            "passes": passes(test, patch),
+            "passes_without_the_write": passes(test, patch, name),
+        }
         rows.append(row)
         print(row, flush=True)
         OUT.write_text(json.dumps(rows, indent=2) + "\n")

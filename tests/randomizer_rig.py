@@ -17,7 +17,7 @@ RIG = """
   <asset><material name="paint" rgba=".8 .3 .2 1" shininess=".5" specular=".5" reflectance=".2"/></asset>
   <default><geom condim="6" friction="1 .02 .01"/></default>
   <worldbody>
-    <light name="lamp" pos="1 -1 3" dir="0 .3 -1"/>
+    <light name="lamp" pos="1 -1 3" dir="0 .3 -1" castshadow="false"/>
     <camera name="track" pos="1 -3 1" xyaxes="1 0 0 0 0 1" fovy="50"/>
     <body name="load" pos="0 0 1">
       <joint name="z" type="slide" axis="0 0 1" damping="2"/>
@@ -41,7 +41,7 @@ RIG = """
   </sensor>
 </mujoco>
 """
-LAMP = '<light name="lamp" pos="1 -1 3" dir="0 .3 -1"/>'
+LAMP = '<light name="lamp" pos="1 -1 3" dir="0 .3 -1" castshadow="false"/>'
 DT, CONTROL_DT, MASS, GRAVITY = 0.002, 0.02, 1.0, 9.81
 WHEEL = {"inertia": 0.005, "armature": 0.005, "damping": 0.2, "loss": 0.1, "torque": 5.0}
 LOAD = {"mass": 1.0, "stiffness": 200.0, "damping": 20.0}

@@ -144,8 +144,8 @@ SCHOOL = replace(
 
 
 def test_mistakes_have_names() -> None:
-    for wrong in ({"up": 0.3, "down": 0.4}, {"levels": 0}, {"begin": 2.0}):
+    for wrong in (lambda: t.Curriculum(up=0.3, down=0.4), lambda: t.Curriculum(levels=0), lambda: t.Curriculum(begin=2.0)):
         with pytest.raises(PaddockError, match="wanted 0 <= down < up"):
-            t.Curriculum(**wrong)
+            wrong()
     with pytest.raises(BadTerm, match="'curriculum', a name that is taken"):
-        paddock.make(schooled(randomize={"curriculum": t.NoiseScale(1.0, 1.0)}))
+        paddock.make(schooled(randomize={"curriculum": t.NoiseScale((1.0, 1.0))}))

@@ -24,7 +24,7 @@ def test_inspect_draws_readings_errors_and_draws(tmp_path: Path, capsys: pytest.
 
 def test_noise_has_panels_of_its_own(tmp_path: Path) -> None:
     base = paddock.find_task("quadruped-stand")
-    task = replace(base, noise={"gyro": MEMS_GYRO}, randomize={**base.randomize, "errors": t.NoiseScale(0.5, 2.0)})
+    task = replace(base, noise={"gyro": MEMS_GYRO}, randomize={**base.randomize, "errors": t.NoiseScale((0.5, 2.0))})
     plain, noisy = (plot_senses(one, tmp_path / f"{i}.png") for i, one in enumerate((base, task)))
     assert imread(noisy).shape[0] >= imread(plain).shape[0]
     assert ERROR not in task.observe

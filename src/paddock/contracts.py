@@ -61,8 +61,7 @@ class Layout:
     nv: int
     control_dt: float
     """Seconds between two control steps."""
-    model: mujoco.MjModel = field(repr=False)
-    """The nominal model that the sim steps, to look things up in."""
+    model: mujoco.MjModel = field(repr=False)  # the nominal one
     constants: dict[Range, Tensor] = field(default_factory=dict, repr=False)
 
     def constant(self, value: Range) -> Tensor:
@@ -225,10 +224,8 @@ class State:
 
     def _stream(self, label: str) -> str:
         if not self.scope:
-            raise BadTerm(
-                "only reset, command, memory and randomize may draw random numbers: observations and rewards are functions of "
-                "the state, evaluated as often as somebody looks. Draw in a memory and read it with Remembered."
-            )
+            asked = "observations and rewards are functions of the state. Draw in a memory and read it with Remembered."
+            raise BadTerm(f"only reset, command, memory and randomize may draw random numbers: {asked}")
         return f"{self.scope}:{label}"
 
 

@@ -19,7 +19,8 @@ from paddock.tasks.task import Task
 if TYPE_CHECKING:
     from paddock.rendering import Camera
 
-Observed = np.ndarray | dict[str, np.ndarray]
+Observed = Any
+"""An array, or with pictures a dict of arrays by name: Gymnasium's environments say of themselves which."""
 METADATA: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 50}
 
 

@@ -66,11 +66,13 @@ class Camera:
         look: Mapping[str, np.ndarray] | None = None,
     ) -> np.ndarray:
         """The picture of a state; (height, width, 3) uint8. `look` exchanges fields of the model, such as lights and colours."""
-        self._wear(look or {})
+        is_new = self._wear(look or {})
         self._data.qpos[:] = qpos
         self._data.qvel[:] = 0.0 if qvel is None else qvel
         mujoco.mj_forward(self._model, self._data)
         everything = mujoco.mjtCatBit.mjCAT_ALL
+        if is_new:  # the engine lights lamps as the camera of the scene before saw them
+            mujoco.mjv_updateScene(self._model, self._data, self._shown, None, self._view, everything, self._scene)
         mujoco.mjv_updateScene(self._model, self._data, self._shown, None, self._view, everything, self._scene)
         for mark in marks:
             _draw(self._scene, mark)
@@ -80,15 +82,16 @@ class Camera:
         mujoco.mjr_readPixels(pixels, None, self._frame, self._context)
         return np.ascontiguousarray(pixels[::-1])  # OpenGL counts rows from the bottom
 
-    def _wear(self, look: Mapping[str, np.ndarray]) -> None:
-        """Put on other fields, over nominal ones, on a copy of the model: the caller's stays as it is."""
+    def _wear(self, look: Mapping[str, np.ndarray]) -> bool:
+        """Put on other fields, over nominal ones, on a copy of the model; the caller's stays as it is. Whether it is new."""
         if look.keys() == self._worn.keys() and all(np.array_equal(value, self._worn[name]) for name, value in look.items()):
-            return
+            return False
         self._model, self._worn = copy(self._nominal), dict(look)
         for name, value in look.items():
             getattr(self._model, name)[:] = value
         if any(name.startswith(("cam_", "light_")) for name in look):
             mujoco.mj_setConst(self._model, mujoco.MjData(self._model))  # where cameras that track a body are
+        return True
 
     def pose(self, qpos: np.ndarray, look: Mapping[str, np.ndarray]) -> None:
         """Put the model where pictures are wanted, by its geometry alone, in a look as `frame` takes it."""

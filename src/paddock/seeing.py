@@ -43,8 +43,9 @@ class CpuEyes:
         for world, number in enumerate(numbers):
             look = look_of(number)
             for field, (own, theirs) in self._rows.items():
-                look[field] = look.get(field, getattr(self._model, field)).copy()
-                look[field][theirs] = fields[field][world][own]
+                values = np.array(look.get(field, getattr(self._model, field)))
+                values[theirs] = fields[field][world][own]
+                look[field] = values
             self._lens.pose(qpos[world], look)
             for name, camera in self._cameras.items():
                 self._lens.point(camera.name, camera.width, camera.height)

@@ -22,7 +22,7 @@ class _OfJoints:
     joints: tuple[str, ...] = ()
     each: bool = False
     field: ClassVar[str]
-    changes_constants: ClassVar[bool] = False
+    changes_constants = False
 
     @property
     def model_fields(self) -> tuple[str, ...]:
