@@ -266,7 +266,7 @@ class Ppo:
         """Everything that the next update depends on, as named tensors."""
         saved = {f"policy/{name}": value for name, value in self.policy.state_dict().items()}
         saved |= {f"returns/{name}": value for name, value in self.returns.state_dict().items()}
-        saved |= {f"obs/{group}": value for group, value in self._obs.items()}
+        saved |= {f"obs/{group}": value for group, value in self._obs.items() if group in self._groups}  # no pictures
         saved |= {f"optimizer/{name}": value for name, value in self._adam.state().items()}
         saved["learning_rate"] = torch.tensor(self.learning_rate, dtype=torch.float64)
         saved["discounted"], saved["random"] = self._discounted, self._random.get_state()
