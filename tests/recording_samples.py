@@ -22,9 +22,9 @@ from paddock.runs.recordings import (
     Keyframe,
     RecordingHeader,
     Steps,
+    keyframe_parts,
     keyframes_topic,
-    pack_keyframe,
-    pack_steps,
+    steps_parts,
     steps_topic,
     unpack_keyframe,
     unpack_steps,
@@ -158,8 +158,8 @@ def edited(
 
     def change(name: str, data: bytes) -> bytes:
         if name == keyframes_topic(0):
-            return pack_keyframe(keyframe(unpack_keyframe(data, header)))
-        return pack_steps(steps(unpack_steps(data, header))) if name == steps_topic(0) else data
+            return b"".join(keyframe_parts(keyframe(unpack_keyframe(data, header))))
+        return b"".join(steps_parts(steps(unpack_steps(data, header)))) if name == steps_topic(0) else data
 
     return rewritten(path, out, change)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from operator import itemgetter
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -17,15 +17,16 @@ from paddock.errors import PaddockError
 from paddock.recording_block import BLOCK_STEPS, Block
 from paddock.recording_header import check, header_of
 from paddock.recording_poses import Poses
+from paddock.runs.kept_bytes import KeptBytes
 from paddock.runs.portable_model import portable
 from paddock.runs.recording_writer import RecordingWriter
 from paddock.runs.recordings import (
     Keyframe,
     Reason,
     Steps,
+    keyframe_parts,
     keyframes_topic,
-    pack_keyframe,
-    pack_steps,
+    steps_parts,
     steps_topic,
 )
 from paddock.sims.model import model_text
@@ -54,11 +55,13 @@ class Recorder:
         self._header = header_of(env, worlds=worlds, keyframe_every=keyframe_every, files=files)
         self._block = Block(env.sim, self._header)
         self._poses = Poses(env, worlds)
-        self._file = RecordingWriter(path, self._header, files=files, ros=self._poses.topics)
+        self._file = RecordingWriter(path, self._header, files=files, moment=self._poses.messages, moments=BLOCK_STEPS)
         self._fresh = dict.fromkeys(range(len(worlds)), Reason.WRITTEN)  # nobody knows how they came to be where they are
         self._keyed = [0] * len(worlds)
         self._due = 0
-        self._pending: list[tuple[int, str, bytes]] = []
+        self._keyframes: list[tuple[int, str, slice]] = []
+        self._packed = KeptBytes(64 * 1024)
+        self._next_moment = self._poses.stride
         self._flushed_at = time.monotonic()
 
     def __enter__(self) -> Self:
@@ -124,7 +127,9 @@ class Recorder:
             row=row,
             fields=fields,
         )
-        self._pending.append((self._time_ns(self.steps), keyframes_topic(world), pack_keyframe(keyframe)))
+        begin = self._packed.size
+        self._packed.add(*keyframe_parts(keyframe))
+        self._keyframes.append((self.steps, keyframes_topic(world), slice(begin, self._packed.size)))
         self._block.note_fields(place)
         self._keyed[place] = self.steps
 
@@ -133,22 +138,29 @@ class Recorder:
         block = self._block
         if not block.steps:
             return
-        messages = [*self._pending, *self._moments()]
-        ctrl, crc = block.ctrl[: block.steps], block.crc()
+        moments = range(block.first + block.steps + 1)[self._next_moment :: self._poses.stride]
+        begin = 0
+        for step, topic, packed in self._keyframes:
+            end = bisect_left(moments, step)
+            self._add_moments(moments[begin:end])
+            self._file.add(topic, self._time_ns(step), self._packed[packed])
+            begin = end
+        self._add_moments(moments[begin:])
+        ctrl, crc, end_ns = block.ctrl[: block.steps], block.crc(), self._time_ns(self.steps)
         for place, world in enumerate(self._header.worlds):
             steps = Steps(first=block.first, ctrl=ctrl[:, place], crc=crc[:, place], changes=block.changes(place))
-            messages.append((self._time_ns(self.steps), steps_topic(world), pack_steps(steps)))
-        messages.sort(key=itemgetter(0))
-        for time_ns, topic, data in messages:
-            self._file.add(topic, time_ns, data)
-        self._pending.clear()
+            self._file.add(steps_topic(world), end_ns, *steps_parts(steps))
+        self._next_moment += self._poses.stride * len(moments)
+        self._keyframes.clear()
+        self._packed.clear()
         block.clear()
 
-    def _moments(self) -> Iterator[tuple[int, str, bytes]]:
-        """What viewers draw."""
-        first, stride = self._block.first + 1, self._poses.stride
-        for place in range(-first % stride, self._block.steps, stride):
-            yield from self._poses.messages(self._time_ns(first + place), self._block.reached[place])
+    def _add_moments(self, steps: range) -> None:
+        """What viewers draw of the states that those steps begin with."""
+        if steps and self._poses.messages:
+            places = slice(steps[0] - 1 - self._block.first, steps[-1] - self._block.first, self._poses.stride)
+            times_ns = [self._time_ns(step) for step in steps]
+            self._file.add_moments(times_ns, self._block.reached[places].reshape(len(steps), -1))
 
     def _time_ns(self, step: int) -> int:
         """Simulated time from the recording's beginning to where that step begins."""

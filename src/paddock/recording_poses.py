@@ -1,6 +1,6 @@
 """State rows -> ROS 2: what viewers such as Foxglove and Rerun draw of a recording."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import mujoco
 import numpy as np
@@ -27,27 +27,16 @@ class Poses:
         bodies = [model.body(model.jnt_bodyid[i]).name or f"body_{model.jnt_bodyid[i]}" for i in free]
         self.stride = max(1, round(1 / (ROS_HZ * env.task.control_dt)))
         """Control steps from one message to the next."""
-        self.topics: dict[str, str] = {}
-        """Every topic, and the kind of its messages."""
-        self._messages: list[tuple[str, ros_lane.Message]] = []
+        self.messages: dict[str, ros_lane.Message] = {}
+        """By topic; their columns count through the rows of all recorded worlds."""
         for place, world in enumerate(worlds):
             row = place * row_size
             position, velocity = row + qpos + model.jnt_qposadr[scalar], row + qvel + model.jnt_dofadr[scalar]
             if names:
                 message = ros_lane.joint_state(names, position=position.tolist(), velocity=velocity.tolist())
-                self._add(f"/world_{world}/joint_states", ros_lane.JOINT_STATE, message)
+                self.messages[f"/world_{world}/joint_states"] = message
         if free:
             frames = [f"world_{world}/{body}" for world in worlds for body in bodies]
             rows = [place * row_size + qpos for place in range(len(worlds))]
             columns = [column for row in rows for i in free for column in (row + model.jnt_qposadr[i] + TO_ROS).tolist()]
-            self._add("/tf", ros_lane.TF, ros_lane.poses(frames, parent="world", columns=columns))
-
-    def messages(self, time_ns: int, rows: np.ndarray) -> Iterator[tuple[int, str, bytes]]:
-        """Time, topic and message of all there is to show; `rows` (k, size) are those of the recorded worlds."""
-        state = rows.data.cast("B")
-        for topic, message in self._messages:
-            yield time_ns, topic, message.at(time_ns, state)
-
-    def _add(self, topic: str, kind: str, message: ros_lane.Message) -> None:
-        self.topics[topic] = kind
-        self._messages.append((topic, message))
+            self.messages["/tf"] = ros_lane.poses(frames, parent="world", columns=columns)

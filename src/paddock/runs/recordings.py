@@ -147,26 +147,28 @@ def steps_topic(world: int) -> str:
     return f"/world_{world}/steps"
 
 
-def pack_keyframe(keyframe: Keyframe) -> bytes:
+def keyframe_parts(keyframe: Keyframe) -> tuple[bytes | memoryview, ...]:
+    """What a keyframe's message is made of, one after another."""
     head = KEYFRAME_HEAD.pack(keyframe.step, keyframe.episode, keyframe.reason, keyframe.constants)
-    return b"".join((head, keyframe.row.tobytes(), *(field.tobytes() for field in keyframe.fields)))
+    return head, *(np.ascontiguousarray(own).data for own in (keyframe.row, *keyframe.fields))
 
 
 def unpack_keyframe(data: bytes, header: RecordingHeader) -> Keyframe:
-    """The inverse; ValueError or struct.error where `data` is not one."""
+    """The keyframe of a message; ValueError or struct.error where `data` is none."""
     step, episode, reason, constants = KEYFRAME_HEAD.unpack_from(data)
     layout = [("<f8", (header.row_size,)), *((field.dtype, field.shape) for field in header.model_fields)]
     row, *fields = _split(data, KEYFRAME_HEAD.size, layout)
     return Keyframe(step=step, episode=episode, reason=Reason(reason), constants=bool(constants), row=row, fields=tuple(fields))
 
 
-def pack_steps(steps: Steps) -> bytes:
+def steps_parts(steps: Steps) -> tuple[bytes | memoryview, ...]:
+    """What a message of steps is made of, one after another."""
     head = STEPS_HEAD.pack(steps.first, len(steps.crc), len(steps.changes))
-    return b"".join((head, steps.ctrl.tobytes(), steps.crc.tobytes(), steps.changes.tobytes()))
+    return head, *(np.ascontiguousarray(own).data for own in (steps.ctrl, steps.crc, steps.changes.view(np.uint8)))
 
 
 def unpack_steps(data: bytes, header: RecordingHeader) -> Steps:
-    """The inverse; ValueError or struct.error where `data` is not one."""
+    """The steps of a message; ValueError or struct.error where `data` is none."""
     first, count, changes = STEPS_HEAD.unpack_from(data)
     layout = [(header.ctrl_dtype, (count, header.ctrl_size)), ("<u4", (count,)), (CHANGE, (changes,))]
     ctrl, crc, changed = _split(data, STEPS_HEAD.size, layout)

@@ -1,7 +1,7 @@
 """Joint states and poses as ROS 2 messages, for viewers that know nothing of us.
 
-A message of one model always has the same length and the same names, so it is encoded once, and afterwards only its numbers
-are copied in, from where they lie in the engine's state.
+A message of one model always has the same length and the same names, so it is encoded once, and afterwards only its times and
+numbers are put in, the numbers from where they lie in the engine's state.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
 TF = "tf2_msgs/msg/TFMessage"
-STAMP = struct.Struct("<iI")
 _MARK = float.fromhex("0x1.fedcba9876543p+777")
 _MARK_SEC = 0x5A5AA5A5
 
@@ -35,20 +34,12 @@ class Message:
 
     def __init__(self, kind: str, message: Msg, columns: Sequence[int]) -> None:
         """`columns` are the places in a state (float64) of the message's numbers, in the order of the message."""
-        self._encoded = bytes(_types().serialize_cdr(message, kind))
-        self._stamps = _places(self._encoded, struct.pack("<i", _MARK_SEC))
-        places = _places(self._encoded, struct.pack("<d", _MARK))
-        self._copies = _copies(places, [8 * int(column) for column in columns])
-
-    def at(self, time_ns: int, state: memoryview) -> bytes:
-        """The message at that time; `state` as bytes."""
-        buffer = bytearray(self._encoded)
-        stamp = STAMP.pack(*divmod(time_ns, 10**9))
-        for place in self._stamps:
-            buffer[place : place + STAMP.size] = stamp
-        for target, source in self._copies:
-            buffer[target] = state[source]
-        return bytes(buffer)
+        self.kind = kind
+        self.encoded = bytes(_types().serialize_cdr(message, kind))
+        self.stamps = _places(self.encoded, struct.pack("<i", _MARK_SEC))
+        """Where its times are: seconds and nanoseconds, four bytes each."""
+        self.copies = _copies(_places(self.encoded, struct.pack("<d", _MARK)), columns)
+        """Where its numbers are, float64: place in the message, first column, and how many lie together here and there."""
 
 
 def joint_state(names: Sequence[str], *, position: Sequence[int], velocity: Sequence[int]) -> Message:
@@ -89,12 +80,11 @@ def _places(encoded: bytes, mark: bytes) -> list[int]:
     return found
 
 
-def _copies(targets: Sequence[int], sources: Sequence[int]) -> list[tuple[slice, slice]]:
-    """Which bytes to copy where, numbers that lie together here and there in one go."""
+def _copies(places: Sequence[int], columns: Sequence[int]) -> list[tuple[int, int, int]]:
     runs: list[tuple[int, int, int]] = []
-    for target, source in zip(targets, sources, strict=True):
-        if runs and (target, source) == (runs[-1][0] + runs[-1][2], runs[-1][1] + runs[-1][2]):
-            runs[-1] = (*runs[-1][:2], runs[-1][2] + 8)
+    for place, column in zip(places, columns, strict=True):
+        if runs and (place, column) == (runs[-1][0] + 8 * runs[-1][2], runs[-1][1] + runs[-1][2]):
+            runs[-1] = (*runs[-1][:2], runs[-1][2] + 1)
         else:
-            runs.append((target, source, 8))
-    return [(slice(target, target + size), slice(source, source + size)) for target, source, size in runs]
+            runs.append((place, int(column), 1))
+    return runs
