@@ -82,11 +82,10 @@ def normal(key: Tensor, name: str, count: int, index: Tensor | int = 0) -> Tenso
     """
     drawn = unit_bits(key, name, count, index)
     cell, within = drawn >> CELL_BITS, drawn & (CELLS - 1)
-    body, low_tail = _quantiles(key.device)
-    left = body[cell]
-    inside = left + (body[cell + 1] - left) * (within.to(torch.float32) * (1.0 / CELLS))
-    inside = torch.where(cell == 0, low_tail[within], inside)
-    return torch.where(cell == CELLS - 1, -low_tail[within], inside)
+    left, rise, low_tail = _quantiles(key.device)
+    inside = left[cell] + rise[cell] * (within.to(torch.float32) * (1.0 / CELLS))
+    outside = low_tail[within]
+    return torch.where(cell == 0, outside, torch.where(cell == CELLS - 1, -outside, inside))
 
 
 def _counters(key: Tensor, name: str, count: int, index: Tensor | int) -> Tensor:
@@ -101,12 +100,13 @@ def _columns(count: int, device: torch.device) -> Tensor:
 
 
 @cache
-def _quantiles(device: torch.device) -> tuple[Tensor, Tensor]:
-    """The normal quantiles at the edges of the cells, and at the middles of the first cell's own cells."""
+def _quantiles(device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
+    """The normal quantile where each cell begins, its rise over the cell, and those at the middles of the first cell's own cells."""
     quantile = NormalDist().inv_cdf
     edges = [0.0, *(quantile(i / CELLS) for i in range(1, CELLS)), 0.0]  # the outer edges are infinite and never used
     tail = [quantile((i + 0.5) / CELLS / CELLS) for i in range(CELLS)]
-    return torch.tensor(edges, device=device), torch.tensor(tail, device=device)
+    body = torch.tensor(edges, device=device)
+    return body[:-1], body[1:] - body[:-1], torch.tensor(tail, device=device)
 
 
 def _signed(value: int) -> int:
