@@ -137,7 +137,7 @@ def test_a_robot_fitted_twice_is_the_robot() -> None:
 
 
 def test_presets_at_the_joint() -> None:
-    """What Clankers lists of them (research/seeds.md), but for the hobby servo's speed."""
+    """What their docstrings and the documents say of them."""
     found = {name: (motor.joint_stall_torque, motor.joint_speed, motor.lag) for name, motor in MOTORS.items()}
     wanted = {
         "hobby_servo": (0.52, 6.1, 0.02),

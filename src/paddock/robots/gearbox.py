@@ -42,17 +42,17 @@ DIRECT = Gearbox()
 
 
 def harmonic(ratio: float = 100.0) -> Gearbox:
-    """A strain-wave gear, as in arms: efficiency 0.85, play 1 mrad (Clankers' preset)."""
+    """A strain-wave gear, as in arms: efficiency 0.85, play 1 mrad."""
     return Gearbox(ratio=ratio, efficiency=0.85, backlash=1e-3)
 
 
 def planetary(ratio: float = 6.0) -> Gearbox:
-    """A planetary gear, as in legs: efficiency 0.92, play 5 mrad (Clankers' preset)."""
+    """A planetary gear, as in legs: efficiency 0.92, play 5 mrad."""
     return Gearbox(ratio=ratio, efficiency=0.92, backlash=5e-3)
 
 
 def cycloidal(ratio: float = 50.0) -> Gearbox:
-    """A cycloidal gear, as in heavy arms: efficiency 0.90, play 0.5 mrad (Clankers' preset)."""
+    """A cycloidal gear, as in heavy arms: efficiency 0.90, play 0.5 mrad."""
     return Gearbox(ratio=ratio, efficiency=0.90, backlash=5e-4)
 
 

@@ -96,8 +96,7 @@ HOBBY_SERVO = Motor(
 )
 """A standard hobby servo: 0.52 N m and 6.1 rad/s at the horn, lag 20 ms, commands once in 20 ms.
 
-Torque and lag are Clankers' preset; its 61 rad/s is ten times what such a servo does (0.17 s for 60 degrees), so a tenth of it.
-Gears (200:1, 70 %) and rotor are estimates."""
+A torque of 5.3 kg cm and 0.17 s for 60 degrees are what catalogues say of the class. Gears (200:1, 70 %) and rotor are estimates."""
 INDUSTRIAL_JOINT = Motor(
     stall_torque=150 / 85,
     no_load_speed=314.0,
@@ -109,7 +108,7 @@ INDUSTRIAL_JOINT = Motor(
 )
 """A joint of an industrial arm: 150 N m, limited to 100, and 3.14 rad/s behind a harmonic 100:1, lag 10 ms.
 
-Clankers' preset; the ratio and the rotor's 1e-4 kg m^2, 1 kg m^2 at the joint, are estimates."""
+A size, not a product: the ratio and the rotor's 1e-4 kg m^2, 1 kg m^2 at the joint, are estimates."""
 HIGH_TORQUE_SERVO = Motor(
     stall_torque=44.7 / (200 * 0.92),
     no_load_speed=5.76 * 200,
@@ -119,9 +118,9 @@ HIGH_TORQUE_SERVO = Motor(
 )
 """A smart servo of the largest size: 44.7 N m and 5.76 rad/s at the horn, lag 15 ms.
 
-Clankers' preset; the ratio and the rotor are estimates."""
+A size, not a product: the ratio and the rotor are estimates."""
 DIRECT_DRIVE = Motor(stall_torque=10.0, no_load_speed=30.0, lag=0.005, rotor_inertia=2e-3)
-"""A large gearless motor: 10 N m and 30 rad/s, lag 5 ms. Clankers' preset; the rotor is an estimate."""
+"""A large gearless motor: 10 N m and 30 rad/s, lag 5 ms. A size, not a product: the rotor is an estimate."""
 QUADRUPED_LEG = Motor(
     stall_torque=17 / (6 * 0.92),
     no_load_speed=240.0,
@@ -131,7 +130,7 @@ QUADRUPED_LEG = Motor(
 )
 """A leg of a small quadruped: 17 N m and 40 rad/s behind a planetary 6:1, lag 8 ms.
 
-Torque, speed and lag are Clankers' preset; ratio and rotor are those published of MIT's Mini Cheetah."""
+Torque and speed are of the order of MIT's Mini Cheetah, whose published ratio and rotor these are; the lag is an estimate."""
 MOTORS = {
     "hobby_servo": HOBBY_SERVO,
     "industrial_joint": INDUSTRIAL_JOINT,

@@ -26,4 +26,13 @@ QUADRUPED_WALK_ROUGH = replace(
     privileged={**QUADRUPED_WALK.privileged, "height": t.AboveGround(TERRAIN), "ground": t.GroundAround(terrain=TERRAIN)},
     done={**QUADRUPED_WALK.done, "left": t.OffTerrain(TERRAIN)},
     curriculum=t.Curriculum(),
+    presets={
+        "default": {
+            "steps": 14_000_000,
+            "num_worlds": 1024,
+            "evaluate_every": 40,
+            # without calming, the mean of the policy hardly walks: it leans on the noise of training
+            "ppo": {"target_kl": 0.02, "entropy_weight": 0.003, "log_std": -0.3, "calm_steps": 10_000_000},
+        },
+    },
 )
