@@ -101,7 +101,7 @@ def _columns(count: int, device: torch.device) -> Tensor:
 
 @cache
 def _quantiles(device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
-    """The normal quantile where each cell begins, its rise over the cell, and those at the middles of the first cell's own cells."""
+    """The normal quantile where each cell begins, its rise over it, and those at the middles of the first cell's own cells."""
     quantile = NormalDist().inv_cdf
     edges = [0.0, *(quantile(i / CELLS) for i in range(1, CELLS)), 0.0]  # the outer edges are infinite and never used
     tail = [quantile((i + 0.5) / CELLS / CELLS) for i in range(CELLS)]

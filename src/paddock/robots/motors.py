@@ -96,7 +96,8 @@ HOBBY_SERVO = Motor(
 )
 """A standard hobby servo: 0.52 N m and 6.1 rad/s at the horn, lag 20 ms, commands once in 20 ms.
 
-A torque of 5.3 kg cm and 0.17 s for 60 degrees are what catalogues say of the class. Gears (200:1, 70 %) and rotor are estimates."""
+A torque of 5.3 kg cm and 0.17 s for 60 degrees are what catalogues say of the class. Gears (200:1, 70 %)
+and rotor are estimates."""
 INDUSTRIAL_JOINT = Motor(
     stall_torque=150 / 85,
     no_load_speed=314.0,
