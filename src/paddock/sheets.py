@@ -33,8 +33,8 @@ def contact_sheet(strips: Sequence[Strip], *, title: str, subtitle: str = "", ti
     height, width = strips[0].frames[0].shape[:2]
     tile = (tile_width, round(tile_width * height / width))
     columns = max(len(strip.frames) for strip in strips)
-    head, label = 92, 40
-    row = label + tile[1] + 22
+    head, label = 92, 40 if any(strip.title or strip.subtitle for strip in strips) else 6
+    row = label + tile[1] + (22 if label > 6 else 6)
     page = Image.new("RGB", (2 * MARGIN + columns * (tile[0] + GAP) - GAP, MARGIN + head + len(strips) * row), PAPER)
     draw = ImageDraw.Draw(page)
     draw.text((MARGIN, MARGIN - 6), title, INK, _font(38))
