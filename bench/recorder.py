@@ -61,9 +61,11 @@ class Cost:
 
     worlds: int
     us: float
-    """Time inside the recorder; median over stretches."""
+    """Time inside the recorder, in an environment of the recorded worlds, as `paddock record` runs; median over stretches."""
     us_quiet: float
     """The same in the quietest tenth of the stretches: the machine may have had other work."""
+    us_among: float
+    """The same among 16 worlds, which leave less of the recorder in the processor's caches."""
     us_warm: float
     """The same without physics in between to empty the processor's caches."""
     bytes: float
@@ -147,17 +149,12 @@ def cost(worlds: int, effort: Effort, folder: Path) -> Cost:
         env.reset()
     steps = 2 * BLOCK_STEPS
     count = worlds * steps / 1e6
-    ratios, inside, warm = [], [], []
+    ratios, warm = [], []
     with Recorder(envs[0], folder / f"{worlds}.mcap", worlds=range(worlds)) as recorder:
         for _ in range(effort.stretches):
             recorded, plain = (_stretch(env, steps) for env in envs)
             ratios.append(recorded / plain)
-        timed = Timed(recorder)
-        envs[0].tap = timed  # pyright: ignore[reportAttributeAccessIssue]
-        for _ in range(effort.stretches):
-            timed.seconds = 0.0
-            _stretch(envs[0], steps)
-            inside.append(timed.seconds / count)
+        among = _inside(envs[0], recorder, worlds, effort)
     size = (folder / f"{worlds}.mcap").stat().st_size / recorder.steps / worlds
     with Recorder(envs[1], folder / f"{worlds}-warm.mcap", worlds=range(worlds)) as recorder:
         for _ in range(effort.stretches):
@@ -166,14 +163,30 @@ def cost(worlds: int, effort: Effort, folder: Path) -> Cost:
                 recorder.stepping(envs[1].sim)
                 recorder.stepped(envs[1].sim)
             warm.append((time.perf_counter() - before) / count)
+    alone = paddock.make(WALK, num_worlds=worlds, num_threads=1)
+    alone.reset()
+    with Recorder(alone, folder / f"{worlds}-alone.mcap", worlds=range(worlds)) as recorder:
+        inside = _inside(alone, recorder, worlds, effort)
     return Cost(
         worlds=worlds,
         us=median(inside),
         us_quiet=sorted(inside)[len(inside) // 10],
+        us_among=median(among),
         us_warm=median(warm),
         bytes=size,
         slowdown=median(ratios),
     )
+
+
+def _inside(env: Environment, recorder: Recorder, worlds: int, effort: Effort) -> list[float]:
+    """Microseconds inside the recorder per recorded world and step, of each stretch."""
+    timed, found = Timed(recorder), []
+    env.tap = timed  # pyright: ignore[reportAttributeAccessIssue]
+    for _ in range(effort.stretches):
+        timed.seconds = 0.0
+        _stretch(env, 2 * BLOCK_STEPS)
+        found.append(timed.seconds * 1e6 / (2 * BLOCK_STEPS * worlds))
+    return found
 
 
 def _stretch(env: Environment, steps: int) -> float:
@@ -288,10 +301,10 @@ def main() -> None:
         long, bits, dead = replayed(effort, folder), flips(effort, folder), kills(effort, folder)
     here = this_platform()
     table = plain_table()
-    for column in ("recorded worlds", "us per step", "quietest", "warm", "bytes per step", "step of 16 worlds"):
+    for column in ("recorded worlds", "us per step", "quietest", "among 16", "warm", "bytes per step", "step of 16 worlds"):
         table.add_column(column, justify="right")
     for own in costs:
-        times = f"{own.us:.1f}", f"{own.us_quiet:.1f}", f"{own.us_warm:.1f}"
+        times = f"{own.us:.1f}", f"{own.us_quiet:.1f}", f"{own.us_among:.1f}", f"{own.us_warm:.1f}"
         table.add_row(str(own.worlds), *times, f"{own.bytes:.0f}", f"x {own.slowdown:.2f}")
     console = screen()
     console.print(table)
