@@ -1,5 +1,6 @@
 """TensorBoard and Weights & Biases, read back by their own code from what a run wrote."""
 
+import itertools
 import json
 import os
 import signal
@@ -50,8 +51,10 @@ def test_tensorboard_reads_what_was_stored(tmp_path: Path) -> None:
     assert all(began - 1 <= event.wall_time <= time.time() for event in events.Scalars("loss"))
 
 
-def test_tensorboard_forgets_what_was_rewound(tmp_path: Path) -> None:
-    """Files begun within the same second; each resume hides what the earlier ones hold later."""
+@pytest.mark.parametrize("count", [0, 9])
+def test_tensorboard_forgets_what_was_rewound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    """Files begun within the same second; each resume hides what the earlier ones hold later, whatever their numbers."""
+    monkeypatch.setattr("paddock.runs.tensorboard_mirror._COUNTER", itertools.count(count))
     path, folder = tmp_path / "telemetry.db", tmp_path / "tensorboard"
     with Telemetry(path, sinks=[TensorBoardSink(folder)]) as run:
         feed(run, 0, 30)

@@ -24,8 +24,9 @@ class TensorBoardSink:
         events = import_module("tensorboardX.proto.event_pb2")  # classes made at run time, which no type checker can see
         folder.mkdir(parents=True, exist_ok=True)
         self._event, self._summary = events.Event, import_module("tensorboardX.proto.summary_pb2").Summary
-        # without the suffix, two files begun within a second would be one
-        self._file = EventsWriter(str(folder / "events"), f".{os.getpid()}.{next(_COUNTER)}")
+        # two files begun within a second would be one without the suffix, and TensorBoard reads files in the order of their names
+        before = len(list(folder.iterdir()))
+        self._file = EventsWriter(str(folder / "events"), f".{before:06d}.{os.getpid()}.{next(_COUNTER)}")
         self._flushed_at = time.monotonic()
         if purge_step is not None:
             start = events.SessionLog(status=events.SessionLog.START)
