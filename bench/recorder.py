@@ -116,7 +116,7 @@ class Kills:
 def shaken() -> Task:
     """The quadruped, pushed, and with another friction and mass in every episode."""
     push = t.Push(body="trunk", newtons=(10.0, 60.0), every_s=0.5, duration_s=0.1)
-    drawn = {"friction": t.Friction(0.4, 1.4), "mass": t.Mass(0.7, 1.6, "trunk"), "push": push}
+    drawn = {"friction": t.Friction((0.4, 1.4)), "mass": t.Mass((0.7, 1.6), "trunk"), "push": push}
     return replace(find_task(WALK), randomize=drawn, episode_s=4.0)
 
 
