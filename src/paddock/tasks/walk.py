@@ -44,7 +44,8 @@ def walk(robot: Robot) -> Task:
                 "steps": 14_000_000,
                 "num_worlds": 1024,
                 "evaluate_every": 40,
-                "ppo": {"target_kl": 0.02, "entropy_weight": 0.003, "log_std": -0.3},
+                # without calming, some commands are only walked with the noise of training
+                "ppo": {"target_kl": 0.02, "entropy_weight": 0.003, "log_std": -0.3, "calm_steps": 10_000_000},
             },
         },
     )
