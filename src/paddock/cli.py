@@ -8,7 +8,7 @@ from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from paddock import import_commands, run_commands
+from paddock import import_commands, run_commands, sweep_commands
 from paddock.errors import PaddockError, unknown
 
 if TYPE_CHECKING:
@@ -204,6 +204,8 @@ COMMANDS: dict[str, Callable[..., int | None]] = {
     "replay": run_commands.replay,
     "runs": run_commands.runs,
     "tell": run_commands.tell,
+    "sweep": sweep_commands.sweep,
+    "sweeps": sweep_commands.sweeps,
     "bench": bench,
     "doctor": doctor,
     "tour": tour,
@@ -246,6 +248,7 @@ def _run(name: str, args: Sequence[str]) -> int | None:
         globals(),
         import_commands.__dict__,
         run_commands.__dict__,
+        sweep_commands.__dict__,
     ):  # annotations are text until now, so that the help needs no tyro
         namespace["tyro"] = tyro
     command = COMMANDS[name]

@@ -31,6 +31,8 @@ from paddock.messages.run import RunCard as RunCard
 from paddock.messages.run import RunProgress as RunProgress
 from paddock.messages.run import RunSetup as RunSetup
 from paddock.messages.run import TaskSource as TaskSource
+from paddock.messages.sweep import SweepCard as SweepCard
+from paddock.messages.sweep import TrialRow as TrialRow
 from paddock.messages.task_card import ActionRow as ActionRow
 from paddock.messages.task_card import MotorRow as MotorRow
 from paddock.messages.task_card import ObservationGroup as ObservationGroup
