@@ -1,9 +1,12 @@
 """Train every task by its preset, three seeds each, on this machine; evaluate, and draw the curves.
 
-    python bench/learning.py [--tasks cartpole-balance ...] [--seeds 3] [--runs-dir bench/runs]
+    python bench/learning.py [--tasks cartpole-balance ...] [--seeds 0 1 2] [--runs-dir bench/runs] [--out FILE]
+    python bench/learning.py --join FILE ...
 
 Each training is the command a user would type, `paddock train TASK --seed S`, in a process of its own, one after another.
 Results go to bench/results/learning.json, curves to docs/learning-TASK.png. A run that is there already is not trained again.
+Where several of these run side by side, each on cores of its own (`taskset -c 0,1`), each writes its rows to an --out of its own
+and draws nothing; --join puts their rows into the table.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from paddock.benchmarking import machine
 from paddock.plots import plot_runs
@@ -30,24 +34,38 @@ BARS = {
 }
 """What is asked of each task: minutes of training on two cores, and what its policy must reach."""
 EPISODES = 100
+TABLE = ROOT / "bench" / "results" / "learning.json"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tasks", nargs="+", default=list(BARS))
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     parser.add_argument("--runs-dir", type=Path, default=ROOT / "bench" / "runs")
+    parser.add_argument("--out", type=Path, default=TABLE)
+    parser.add_argument("--join", nargs="+", type=Path, default=[])
     asked = parser.parse_args()
-    file = ROOT / "bench" / "results" / "learning.json"
-    rows = {(row["task"], row["seed"]): row for row in json.loads(file.read_text())["rows"]} if file.exists() else {}
+    if asked.join:
+        for file in asked.join:
+            add(json.loads(file.read_text())["rows"], TABLE)
+        return
     for task in asked.tasks:
-        for seed in range(asked.seeds):
-            row = measured(trained(task, seed, asked.runs_dir), task)
-            rows[task, seed] = row
+        runs = []
+        for seed in asked.seeds:
+            runs.append(trained(task, seed, asked.runs_dir))
+            row = measured(runs[-1], task)
             print(json.dumps(row), flush=True)
-            file.write_text(json.dumps({"machine": machine(), "rows": [rows[key] for key in sorted(rows)]}, indent=2) + "\n")
-        runs = [trained(task, seed, asked.runs_dir) for seed in range(asked.seeds)]
-        plot_runs(runs, ROOT / "docs" / f"learning-{task}.png", names=("evaluation/success", "evaluation/return", "episode/return"))
+            add([row], asked.out)
+        if asked.out == TABLE:
+            names = ("evaluation/success", "evaluation/return", "episode/return")
+            plot_runs(runs, ROOT / "docs" / f"learning-{task}.png", names=names)
+
+
+def add(rows: list[dict[str, Any]], table: Path) -> None:
+    """Put rows into a table; what it held of the same task and seed is replaced."""
+    old = json.loads(table.read_text())["rows"] if table.exists() else []
+    kept = {(row["task"], row["seed"]): row for row in [*old, *rows]}
+    table.write_text(json.dumps({"rows": [kept[key] for key in sorted(kept)]}, indent=2) + "\n")
 
 
 def trained(task: str, seed: int, runs_dir: Path) -> Run:
@@ -61,7 +79,7 @@ def trained(task: str, seed: int, runs_dir: Path) -> Run:
     return trained(task, seed, runs_dir)
 
 
-def measured(run: Run, task: str) -> dict[str, object]:
+def measured(run: Run, task: str) -> dict[str, Any]:
     """How long it took, and how well it does on episodes it never saw."""
     score = run.evaluate(episodes=EPISODES)
     progress = run.card.progress
@@ -74,6 +92,7 @@ def measured(run: Run, task: str) -> dict[str, object]:
     return {
         "task": task,
         "seed": run.card.setup.seed,
+        "machine": machine(),
         "minutes": round(progress.seconds / 60, 2),
         "env_steps": progress.env_steps,
         "episodes": EPISODES,

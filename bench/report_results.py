@@ -30,28 +30,31 @@ def page() -> str:
 def learning() -> list[str]:
     found = _read("learning")
     tasks = list(dict.fromkeys(row["task"] for row in found["rows"]))
-    lines = ["| task | seeds | success | asked | minutes | asked | steps |", "|---|--:|---|---|---|---|--:|"]
+    lines = ["| task | seeds | success | asked | minutes | asked | steps | on |", "|---|--:|---|---|---|---|--:|---|"]
+    machines = list(dict.fromkeys(row["machine"] for row in found["rows"]))
     for task in tasks:
         rows = [row for row in found["rows"] if row["task"] == task]
-        lines.append(_learned(task, rows))
+        lines.append(_learned(task, rows, machines))
     pictures = [f"![{task}](learning-{task}.png)" for task in tasks if (ROOT / "docs" / f"learning-{task}.png").exists()]
     return [
         "## Learning by the presets",
-        f"`python bench/learning.py`: `paddock train TASK --seed S` as a user types it, {found['machine']}, then 100 episodes "
-        "of the best checkpoint that training never saw. Where a task measures something else than success, that is shown.",
+        "`python bench/learning.py`: `paddock train TASK --seed S` as a user types it, then 100 episodes of the best "
+        "checkpoint that training never saw. Where a task measures something else than success, that is shown.",
         "\n".join(lines),
+        "\n".join(f"- {name}: {machine}" for name, machine in zip("ABCDEF", machines, strict=False)),
         *pictures,
     ]
 
 
-def _learned(task: str, rows: Rows) -> str:
+def _learned(task: str, rows: Rows, machines: list[str]) -> str:
     bar, minutes = rows[0]["bar"], [row["minutes"] for row in rows]
     named = next((name for name in bar if name not in ("minutes", "success")), None)
     reached = ", ".join(f"{row['measures'][named] if named else row['success']:.2f}" for row in rows)
     wanted = f"{named.replace('_', ' ')} < {bar[named]:g}" if named else f">= {bar['success']:.2f}" if "success" in bar else ""
     limit = f"{bar['minutes']:g}" if "minutes" in bar else ""
     spent = f"{min(minutes):.1f} to {max(minutes):.1f}"
-    return f"| {task} | {len(rows)} | {reached} | {wanted} | {spent} | {limit} | {rows[0]['env_steps']:,} |"
+    on = ", ".join(sorted({"ABCDEF"[machines.index(row["machine"])] for row in rows}))
+    return f"| {task} | {len(rows)} | {reached} | {wanted} | {spent} | {limit} | {rows[0]['env_steps']:,} | {on} |"
 
 
 def throughput() -> list[str]:
