@@ -8,7 +8,7 @@ from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from paddock import import_commands, run_commands, sweep_commands
+from paddock import import_commands, run_commands, study_commands, sweep_commands
 from paddock.errors import PaddockError, unknown
 
 if TYPE_CHECKING:
@@ -204,6 +204,8 @@ COMMANDS: dict[str, Callable[..., int | None]] = {
     "replay": run_commands.replay,
     "runs": run_commands.runs,
     "tell": run_commands.tell,
+    "compare": study_commands.compare,
+    "robustness": study_commands.robustness,
     "sweep": sweep_commands.sweep,
     "sweeps": sweep_commands.sweeps,
     "bench": bench,
@@ -244,13 +246,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(name: str, args: Sequence[str]) -> int | None:
     import tyro
 
-    for namespace in (
-        globals(),
-        import_commands.__dict__,
-        run_commands.__dict__,
-        sweep_commands.__dict__,
-    ):  # annotations are text until now, so that the help needs no tyro
-        namespace["tyro"] = tyro
+    for module in (import_commands, run_commands, study_commands, sweep_commands):
+        module.__dict__["tyro"] = tyro  # annotations are text until now, so that the help needs no tyro
+    globals()["tyro"] = tyro
     command = COMMANDS[name]
     if command is run_commands.train:  # whose flags depend on the task
         return run_commands.train(args)

@@ -94,7 +94,8 @@ def _where(path: Path) -> str:
     return "" if path.parent == Path("runs") else f" --runs-dir {quote(str(path.parent))}"
 
 
-def _checkpoint(wanted: str) -> str | int:
+def checkpoint_of(wanted: str) -> str | int:
+    """A checkpoint as it is asked for on the command line."""
     if wanted in ("best", "latest"):
         return wanted
     if not wanted.isdecimal():
@@ -137,7 +138,7 @@ def evaluate(
     from paddock.terminal import progress
     from paddock.trained import Run, find
 
-    which, seed = _checkpoint(checkpoint), judging.seed_of(seed)
+    which, seed = checkpoint_of(checkpoint), judging.seed_of(seed)
     found = find(run, runs_dir=runs_dir)
     if randomize:
         found = Run(found.folder, task=with_randomization(found.task, randomize))
@@ -186,7 +187,7 @@ def export(
 
     found = find(run, runs_dir=runs_dir)
     folder = out or found.path / "export"
-    manifest = found.export(folder, checkpoint=_checkpoint(checkpoint))
+    manifest = found.export(folder, checkpoint=checkpoint_of(checkpoint))
     agreement = manifest.agreement
     print(f"wrote {folder / 'controller.onnx'}\nwrote {folder / 'manifest.json'}")
     print(f"\nIn closed loop over {agreement.steps:,} steps it is at most {agreement.worst:.1e} off, in {agreement.output}.")

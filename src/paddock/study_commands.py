@@ -1,0 +1,190 @@
+"""The commands that ask what several runs are worth. Each imports what it uses when it is called."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from paddock.errors import PaddockError
+
+if TYPE_CHECKING:
+    import tyro
+
+    from paddock.comparing import Comparison
+    from paddock.robustness import Cell, Robustness
+
+SHOWN = 6
+"""Differences that are put into words."""
+
+
+def compare(
+    runs: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="RUN")],
+    *,
+    metric: tuple[str, ...] = ("evaluation/return", "evaluation/success"),
+    by: tuple[str, ...] = (),
+    at: int = 0,
+    json: bool = False,
+    out: Annotated[Path, tyro.conf.arg(metavar="FILE")] = Path("out/compare.png"),
+    runs_dir: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("runs"),
+) -> None:
+    """Compare runs: seeds taken together, settings against each other, with intervals, significance in words, and a picture.
+
+    Runs that differ in their seed alone are one group; groups are called by the settings in which they differ. What is compared is
+    the interquartile mean over a group's seeds of the last tenth of each run.
+
+    Examples:
+        paddock compare cartpole-swingup
+        paddock compare 20261119-0901 20261119-0914 20261119-0930
+        paddock compare quadruped-walk --by ppo.hidden commit --metric episode/return steps_per_s
+        paddock compare quadruped-walk --at 5000000 --out curves.png
+
+    Args:
+        runs: Runs: folders, ids, parts of ids (all runs that have it, such as a task's name), or `latest`.
+        metric: Scalars of the record; the first one judges. Which there are: any run's `Run.curves()`.
+        by: What tells groups apart: settings such as ppo.epochs, or task, preset, commit, torch, host. Any setting by default.
+        at: Compare after so many environment steps, instead of at each run's end.
+        json: Print JSON instead of tables.
+        out: Where the picture goes.
+        runs_dir: Where runs are kept.
+    """
+    from paddock import comparing
+    from paddock.comparison_plot import plot_comparison
+    from paddock.terminal import progress
+
+    found = comparing.select(runs, runs_dir=runs_dir)
+    with progress("runs", len(found)) as advance:
+        comparison = comparing.compare(found, metrics=metric, by=by, at=at, advance=advance)
+    if json:
+        print(_comparison_json(comparison))
+        return
+    _show_comparison(comparison)
+    titles = sorted({run.card.setup.task for run in found})
+    print(f"\nwrote {plot_comparison(comparison, out, title=', '.join(titles))}")
+
+
+def robustness(
+    runs: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="RUN")],
+    *,
+    under: tuple[str, ...] = ("none", "light", "default", "heavy"),
+    ablate: bool = True,
+    episodes: int = 100,
+    seed: int = 0,
+    checkpoint: str = "best",
+    json: bool = False,
+    out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    runs_dir: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("runs"),
+) -> None:
+    """What policies can stand: evaluate runs under none, light, default and heavy randomisation, and find what hurts most.
+
+    Several runs of one task, trained under different randomisation, make a transfer matrix: a row for each, a column for
+    each condition. For the first of them the hardest condition is taken apart: each of its parts alone, and all but it.
+
+    Examples:
+        paddock robustness latest
+        paddock robustness latest --under none heavy heavy,push=off --no-ablate
+        paddock robustness RUN-OF-NONE RUN-OF-HEAVY --episodes 500
+
+    Args:
+        runs: Runs of one task: folders, ids, parts of ids (all runs that have it), or `latest`.
+        under: Conditions: none, light, default, heavy or own, with changes: heavy,friction=0.5:1.5,push=off.
+        ablate: Take the hardest condition apart for the first run.
+        episodes: Episodes of each evaluation, on seeds that no training sees.
+        seed: Which set of episodes.
+        checkpoint: best, latest, or the environment step of one.
+        json: Print JSON instead of tables.
+        out: Where the picture goes; by default among the first run's evaluations.
+        runs_dir: Where runs are kept.
+    """
+    from dataclasses import asdict
+    from json import dumps
+
+    from paddock.comparing import select
+    from paddock.judging import seed_of
+    from paddock.robustness import evaluations, examine, write_robustness
+    from paddock.robustness_plot import plot_robustness
+    from paddock.run_commands import checkpoint_of
+    from paddock.tasks.randomize_presets import with_randomization
+    from paddock.terminal import progress
+
+    which, number = checkpoint_of(checkpoint), seed_of(seed)
+    found = select(runs, runs_dir=runs_dir)
+    if not found:
+        raise PaddockError("which runs? paddock robustness RUN ...")
+    randomized = [name for name in under if with_randomization(found[0].task, name).randomize]
+    hardest = randomized[-1] if ablate and randomized else ""
+    count = evaluations(found[0].task, runs=len(found), conditions=under, ablate=hardest)
+    with progress("episodes", count * episodes) as advance:
+        seen = examine(found, conditions=under, ablate=hardest, episodes=episodes, seed=number, checkpoint=which, advance=advance)
+    file = write_robustness(seen, found[0].folder.evaluations)
+    if json:
+        print(dumps(asdict(seen)))
+        return
+    _show_robustness(seen)
+    print(f"\nwrote {file}\nwrote {plot_robustness(seen, out or file.with_suffix('.png'))}")
+    known = {row.trained_under for row in seen.rows}
+    if missing := [name for name in under if name not in known and "," not in name]:
+        print(f"\nA row more of the matrix  paddock train {found[0].card.setup.source.typed} --randomize {missing[-1]}")
+
+
+def _show_robustness(seen: Robustness) -> None:
+    from paddock.terminal import plain_table, screen
+
+    table = plain_table()
+    for name in ("trained under", *seen.conditions):
+        table.add_column(name, no_wrap=True)
+    for row in seen.rows:
+        table.add_row(f"{row.trained_under}\n[dim]{row.run}[/]", *(_cell(cell) for cell in row.cells))
+    screen().print(table)
+    if not seen.ablations:
+        return
+    table = plain_table()
+    for name in (f"part of '{seen.hardest}'", "alone", "everything but it"):
+        table.add_column(name, no_wrap=True)
+    for ablation in seen.ablations:
+        table.add_row(ablation.name, *(_cell(cell).replace("\n", " ") for cell in (ablation.alone, ablation.without)))
+    print(f"\nWhat hurts the policy of {seen.rows[0].run}, the worst first:\n")
+    screen().print(table)
+
+
+def _cell(cell: Cell) -> str:
+    """Success with its interval below, or the return."""
+    if cell.success is None:
+        return f"{cell.mean_return:.1f}"
+    low, high = cell.success.interval
+    return f"{cell.success.value:.2f}\n[dim]{low:.2f} to {high:.2f}[/]"
+
+
+def _comparison_json(comparison: Comparison) -> str:
+    from dataclasses import asdict
+    from json import dumps
+
+    words = asdict(comparison)
+    for group in words["groups"]:
+        group["curves"] = {
+            metric: {name: own.tolist() for name, own in curves.items()} for metric, curves in group["curves"].items()
+        }
+    return dumps(words)
+
+
+def _show_comparison(comparison: Comparison) -> None:
+    from rich.text import Text
+
+    from paddock.comparing import verdict
+    from paddock.terminal import plain_table, screen
+
+    table = plain_table()
+    for name in ("group", "seeds", *comparison.metrics, "steps", "minutes"):
+        table.add_column(name, justify="left" if name == "group" else "right", no_wrap=name != "group")
+    for group in comparison.groups:
+        reached = [str(group.reached[metric]) if metric in group.reached else "" for metric in comparison.metrics]
+        steps = f"{comparison.at or group.env_steps:,}"
+        table.add_row(Text(group.label, style="bold"), str(len(group.runs)), *reached, steps, f"{group.minutes.middle:.1f}")
+    screen().print(table)
+    steps = {group.env_steps for group in comparison.groups}
+    if not comparison.at and max(steps) > 1.05 * min(steps):
+        print(f"\nThe groups have trained for different lengths. Compare them where all have been: --at {min(steps)}")
+    print()
+    for difference in comparison.differences[:SHOWN]:
+        print(verdict(difference, comparison.metrics[0]))
+    if len(comparison.differences) > SHOWN:
+        print(f"... and {len(comparison.differences) - SHOWN} more pairs: --json has them all.")
