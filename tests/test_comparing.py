@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
@@ -11,7 +12,14 @@ from paddock.comparing import compare, label, select
 from paddock.errors import PaddockError
 from paddock.trained import Run, train
 
-TINY = {"steps": 1024, "num_worlds": 8, "num_threads": 1, "evaluate_every": 4, "evaluate_episodes": 2, "watch_worlds": 0}
+TINY: dict[str, Any] = {
+    "steps": 1024,
+    "num_worlds": 8,
+    "num_threads": 1,
+    "evaluate_every": 4,
+    "evaluate_episodes": 2,
+    "watch_worlds": 0,
+}
 
 
 @pytest.fixture(scope="module")

@@ -208,7 +208,8 @@ def test_the_help_of_train_shows_the_defaults_of_the_task(capsys: pytest.Capture
 def test_flags_are_read_over_preset_and_file(tmp_path: Path) -> None:
     file = written(tmp_path, "seed: 3\nkeep: 7\n")
     args = ["cartpole-swingup", "--preset", "debug", f"--config={file}", "--seed", "9", "--ppo.hidden", "64", "32"]
-    task, settings, preset, runs_dir = parse([*args, "--runs-dir", "elsewhere"])
+    asked = parse([*args, "--runs-dir", "elsewhere"])
+    task, settings, preset, runs_dir = asked.task, asked.settings, asked.preset, asked.runs_dir
     assert (task, preset, runs_dir) == ("cartpole-swingup", "debug", Path("elsewhere"))
     expected = configure(find_task("cartpole-swingup"), preset="debug", file=file, flags={"seed": 9, "ppo": {"hidden": [64, 32]}})
     assert settings == expected and settings.keep == 7 and settings.steps == 20_000
@@ -225,7 +226,7 @@ def test_flags_are_read_over_preset_and_file(tmp_path: Path) -> None:
     ],
 )
 def test_limits_as_flags(flags: list[str], steps: int, minutes: float) -> None:
-    settings = parse(["cartpole-balance", *flags])[1]
+    settings = parse(["cartpole-balance", *flags]).settings
     assert (settings.steps, settings.minutes) == (steps, minutes)
 
 

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
@@ -14,7 +15,14 @@ from paddock.tasks.cartpole_balance import CARTPOLE_BALANCE
 from paddock.tasks.randomize_presets import with_randomization
 from paddock.trained import Run, train
 
-TINY = {"steps": 1024, "num_worlds": 8, "num_threads": 1, "evaluate_every": 0, "evaluate_episodes": 2, "watch_worlds": 0}
+TINY: dict[str, Any] = {
+    "steps": 1024,
+    "num_worlds": 8,
+    "num_threads": 1,
+    "evaluate_every": 0,
+    "evaluate_episodes": 2,
+    "watch_worlds": 0,
+}
 PPO = {"horizon": 16, "epochs": 1, "minibatches": 1, "hidden": (8,)}
 
 

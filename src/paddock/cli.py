@@ -8,7 +8,7 @@ from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from paddock import import_commands, run_commands, study_commands, sweep_commands
+from paddock import import_commands, run_commands, study_commands, sweep_commands, train_commands
 from paddock.errors import PaddockError, unknown
 
 if TYPE_CHECKING:
@@ -196,8 +196,8 @@ COMMANDS: dict[str, Callable[..., int | None]] = {
     "inspect": inspect,
     "play": play,
     "import": import_commands.import_,
-    "train": run_commands.train,
-    "resume": run_commands.resume,
+    "train": train_commands.train,
+    "resume": train_commands.resume,
     "evaluate": run_commands.evaluate,
     "export": run_commands.export,
     "record": run_commands.record,
@@ -246,12 +246,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(name: str, args: Sequence[str]) -> int | None:
     import tyro
 
-    for module in (import_commands, run_commands, study_commands, sweep_commands):
+    for module in (import_commands, run_commands, study_commands, sweep_commands, train_commands):
         module.__dict__["tyro"] = tyro  # annotations are text until now, so that the help needs no tyro
     globals()["tyro"] = tyro
     command = COMMANDS[name]
-    if command is run_commands.train:  # whose flags depend on the task
-        return run_commands.train(args)
+    if command is train_commands.train:  # whose flags depend on the task
+        return train_commands.train(args)
     description = cleandoc(command.__doc__ or "").split("\nArgs:")[0].strip()
     return tyro.cli(command, prog=f"paddock {name}", description=description, args=args, config=(tyro.conf.FlagCreatePairsOff,))
 

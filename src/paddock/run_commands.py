@@ -2,96 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from paddock.errors import PaddockError
+from paddock.train_commands import where
 
 if TYPE_CHECKING:
     import tyro
 
     from paddock.tasks.task import Task
     from paddock.trained import Run
-
-
-def train(args: Sequence[str]) -> int:
-    """Train a task: live numbers, checkpoints, telemetry, and a run to go on from."""
-    from paddock.train_flags import parse
-
-    task, settings, preset, runs_dir = parse(args)
-    from rich.console import Console
-
-    from paddock.configuring import plan, settle
-    from paddock.trained import Run
-    from paddock.training import command_line, start
-    from paddock.training_view import view_for
-
-    settled = settle(settings)
-    print(f"Training {task}: {plan(settled)}. Ctrl-C stops it and keeps everything.\n", flush=True)
-    folder = start(task, preset=preset, config=settled, runs_dir=runs_dir, view=view_for(Console()), command=command_line())
-    return _farewell(Run(folder))
-
-
-def resume(
-    run: Annotated[str, tyro.conf.arg(metavar="RUN")],
-    /,
-    *,
-    steps: int = 0,
-    minutes: float = 0.0,
-    runs_dir: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("runs"),
-) -> int:
-    """Go on with a run from its newest checkpoint, bit for bit.
-
-    Examples:
-        paddock resume latest
-        paddock resume 20261116-120000 --minutes 10
-
-    Args:
-        run: A run: its folder, its id or a part of it, or `latest`.
-        steps: So many environment steps more, where the run has reached its limit.
-        minutes: So many minutes more.
-        runs_dir: Where runs are kept.
-    """
-    from rich.console import Console
-
-    from paddock.trained import find
-    from paddock.training_view import view_for
-
-    found = find(run, runs_dir=runs_dir)
-    if steps < 0 or minutes < 0:
-        raise PaddockError(f"steps is {steps} and minutes is {minutes}; neither can be negative.")
-    if found.status == "finished" and not steps and not minutes:
-        raise PaddockError(
-            f"{found.path.name} is finished: it has reached its limit, at {found.card.progress.env_steps:,} steps. "
-            f"Say how much further: paddock resume {found.path.name}{_where(found.path)} --minutes 5"
-        )
-    return _farewell(found.resume(steps=steps, minutes=minutes, view=view_for(Console())))
-
-
-def _farewell(run: Run) -> int:
-    """Where the run lies, how it ended, and what to do with it."""
-    from paddock.training_view import clock
-
-    progress, best = run.card.progress, run.folder.checkpoints.best()
-    ended = f"{progress.status}{f' ({progress.detail})' if progress.detail else ''}"
-    print(f"\n{run.path}  {ended} after {progress.env_steps:,} steps in {clock(progress.seconds)}")
-    if best is not None:
-        success = "" if best.success is None else f"success {best.success:.2f}, "
-        print(f"Best in evaluation: {success}return {best.mean_return:.2f}, after {best.env_steps:,} steps.")
-    for trouble in progress.troubles:
-        print(f"! {trouble}")
-    which = f"{run.path.name}{_where(run.path)}"
-    print(f"\nEvaluate  paddock evaluate {which}")
-    print(f"Export    paddock export {which}")
-    print(f"Go on     paddock resume {which}{'' if progress.status == 'stopped' else ' --minutes 5'}")
-    return 0
-
-
-def _where(path: Path) -> str:
-    return "" if path.parent == Path("runs") else f" --runs-dir {quote(str(path.parent))}"
 
 
 def checkpoint_of(wanted: str) -> str | int:
@@ -341,7 +263,7 @@ def runs(
 
 
 def _restore(name: str, runs_dir: Path) -> str:
-    return f"paddock runs restore {name}{_where(runs_dir / name)}"
+    return f"paddock runs restore {name}{where(runs_dir / name)}"
 
 
 def tell(
@@ -375,7 +297,7 @@ def tell(
     else:
         print(f"{name}  {TOLD[what]}")
     if what == "pause":
-        print(f"\nGo on  paddock tell {name} resume{_where(found.path)}")
+        print(f"\nGo on  paddock tell {name} resume{where(found.path)}")
 
 
 TOLD = {

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +10,8 @@ import tyro
 
 from paddock.configuring import TrainConfig, configure
 from paddock.errors import PaddockError
+from paddock.repeating import config_to_repeat, task_to_repeat
+from paddock.runs.folder import RunFolder, find_run
 from paddock.tasks import TASK_NAMES
 from paddock.tasks.finding import find_task
 from paddock.trained import RUNS_DIR
@@ -24,11 +26,28 @@ Examples:
     paddock train my_task.py:LEAN --preset debug
     paddock train walk --robot my_robot.py
     paddock train quadruped-walk --ppo.learning-rate 3e-4 --ppo.hidden 256 128
-    paddock train quadruped-walk --config runs/20261116-120000-quadruped-walk-s0-1a2b/run.json --seed 1"""
+    paddock train quadruped-walk --config runs/20261116-120000-quadruped-walk-s0-1a2b/run.json --seed 1
+    paddock train --like latest     # the same run again: on the same platform, the same weights"""
 
 
-def parse(args: Sequence[str]) -> tuple[str, TrainConfig, str, Path]:
-    """Task, settings, preset and folder of runs, as asked for on the command line."""
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What was asked for on the command line."""
+
+    task: str
+    settings: TrainConfig
+    preset: str
+    runs_dir: Path
+    like: RunFolder | None
+    """The run that this one repeats."""
+
+
+def parse(args: Sequence[str]) -> Asked:
+    """What the words behind `paddock train` ask for."""
+    run_to_repeat = None
+    if repeated := _given(args, "--like"):
+        run_to_repeat = find_run(repeated, Path(_given(args, "--runs-dir") or RUNS_DIR))
+        args = [task_to_repeat(run_to_repeat), *args]
     task, *rest = args or ["--help"]
     if task in ("-h", "--help"):
         task, base, rest = "TASK", TrainConfig(), ["--help"]
@@ -41,7 +60,12 @@ def parse(args: Sequence[str]) -> tuple[str, TrainConfig, str, Path]:
         if robot := _given(rest, "--robot"):
             task = f"{task}@{robot}"
         file = _given(rest, "--config")
-        base = configure(find_task(task), preset=_given(rest, "--preset") or "default", file=Path(file) if file else None)
+        preset = _given(rest, "--preset") or "default"
+        base = (
+            config_to_repeat(run_to_repeat)
+            if run_to_repeat
+            else configure(find_task(task), preset=preset, file=Path(file) if file else None)
+        )
 
     def wanted(
         settings: Annotated[TrainConfig, tyro.conf.arg(name="")] = base,
@@ -49,8 +73,9 @@ def parse(args: Sequence[str]) -> tuple[str, TrainConfig, str, Path]:
         robot: Annotated[str, tyro.conf.arg(metavar="ROBOT")] = "",
         preset: str = "default",
         config: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+        like: Annotated[str, tyro.conf.arg(metavar="RUN")] = "",
         runs_dir: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = RUNS_DIR,
-    ) -> tuple[str, TrainConfig, str, Path]:
+    ) -> Asked:
         """Flags.
 
         Args:
@@ -58,11 +83,12 @@ def parse(args: Sequence[str]) -> tuple[str, TrainConfig, str, Path]:
             robot: For the tasks of any robot (stand, walk, reach): a robot's name, or file.py, or file.py:NAME.
             preset: debug (seconds, to see that everything runs), default, full, or one of the task's own.
             config: A YAML file with settings, or another run's run.json.
+            like: Repeat a run, its task and all its settings, and say whether the weights are the same; without a TASK in front.
             runs_dir: Where runs are kept.
         """
         if settings.minutes and _given(rest, "--minutes") and not _given(rest, "--steps"):
             settings = replace(settings, steps=0)
-        return task, settings, preset, runs_dir
+        return Asked(task=task, settings=settings, preset=preset, runs_dir=runs_dir, like=run_to_repeat)
 
     return tyro.cli(
         wanted,
