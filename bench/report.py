@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import report_results
+import report_returns
 
 from paddock.messages import BenchRow, BenchRun, from_json
 
@@ -51,7 +52,7 @@ def page(bench: BenchRun) -> str:
     ants = [comparison.rows for comparison in bench.comparisons if comparison.task == "gym-ant"]
     parts = [
         "# Benchmarks",
-        "This page is written by `python bench/report.py` from `bench/results/cpu.json`, which `make bench` measures.",
+        "This page is written by `python bench/report.py` from `bench/results/`; `make bench` measures the steps per second.",
         setting(bench),
         "Everything in a table ran in turns in one process on the same cores, with random actions. An env step is one control "
         "step of one world with observations, rewards, terminations, resets and randomisation; physics steps count its "
@@ -67,6 +68,7 @@ def page(bench: BenchRun) -> str:
         "Gymnasium's Ant-v5 model (Runge-Kutta, 5 physics steps a control step), everywhere with the flags that leave contact "
         "forces out. AsyncVectorEnv has one process a world.",
         *(table(rows) for rows in ants),
+        *report_returns.returns(),
     ]
     return "\n\n".join(parts) + "\n"
 
