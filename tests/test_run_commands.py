@@ -45,7 +45,7 @@ def root(trained: tuple[Path, str], tmp_path: Path) -> Path:
     return Path(shutil.copytree(trained[0], tmp_path / "runs"))
 
 
-def said(capsys: pytest.CaptureFixture[str], *args: str | Path) -> str:
+def said(capsys: pytest.CaptureFixture[str], *args: object) -> str:
     assert main(list(map(str, args))) == 0
     shown = capsys.readouterr()
     assert shown.err == ""
@@ -166,6 +166,21 @@ def test_record_and_replay(root: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert "exists" in refused(capsys, "record", "latest", "--seconds", "2", "--runs-dir", root)
     (zero,) = wrote(said(capsys, "record", "latest", "--agent", "zero", "--seconds", "2", "--runs-dir", root))
     assert not open_recording(zero).tracks[0].ctrl.any() and open_recording(file).tracks[0].ctrl.any()
+
+
+def test_a_part_of_a_recording_is_replayed_from_the_keyframe_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    said(capsys, "record", "quadruped-balance", "--seconds", "6", "--out", "long.mcap")
+    steps = open_recording(Path("long.mcap")).steps
+    keyframes = [keyframe.step for keyframe in open_recording(Path("long.mcap")).tracks[0].keyframes]
+    begin = max(step for step in keyframes if step <= steps // 2)
+    assert begin > 0
+    text = said(capsys, "replay", "long.mcap", "--begin-s", steps // 2 * 0.02, "--end-s", (steps // 2 + 10) * 0.02)
+    assert f"{steps // 2 + 10 - begin} of {steps} verified" in text
+    assert "world 3 is not in long.mcap. Recorded: 0." in refused(capsys, "replay", "long.mcap", "--world", "3")
+    assert "has the steps 0 to" in refused(capsys, "replay", "long.mcap", "--begin-s", "99")
 
 
 def test_the_sample_of_a_run_replays(root: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -166,12 +166,15 @@ def _divergence(playback: Playback, step: int) -> Divergence:
     )
 
 
-def film(path: Path, video: Path, *, world: int | None = None) -> int:
-    """Draw a recording into an .mp4 or .gif: one world, the first by default. Returns the number of frames."""
+def film(path: Path, video: Path, *, world: int | None = None, first: int = 0, last: int | None = None) -> int:
+    """Draw a recording, or its steps from `first` to `last`, into an .mp4 or .gif: one world, the first by default.
+
+    Returns the number of frames.
+    """
     recording = open_recording(path)
     header = recording.header
     stride = max(1, math.ceil(1 / (VIDEO_FPS * header.control_dt)))
-    shown = list(frames(recording, world=header.worlds[0] if world is None else world, every=stride))
+    shown = list(frames(recording, world=header.worlds[0] if world is None else world, first=first, last=last, every=stride))
     with Camera(recorded_model(recording, LOOK_FILE)) as camera:
         write_video(video, (camera.frame(frame.qpos, frame.qvel) for frame in shown), fps=1 / (stride * header.control_dt))
     return len(shown)

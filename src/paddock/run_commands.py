@@ -184,16 +184,22 @@ def replay(
     file: Annotated[Path, tyro.conf.arg(metavar="FILE")],
     /,
     *,
+    begin_s: float = 0.0,
+    end_s: float | None = None,
+    world: int | None = None,
     render: Annotated[Path | None, tyro.conf.arg(metavar="VIDEO")] = None,
 ) -> int:
     """Simulate a recording again and compare every step; say where it first differs, and why.
 
     Examples:
         paddock replay walk.mcap
-        paddock replay walk.mcap --render walk.mp4
+        paddock replay walk.mcap --begin-s 12 --end-s 15 --render walk.mp4
 
     Args:
         file: An .mcap file from `paddock record` or a run's recordings.
+        begin_s: Begin so many seconds into the recording, from the keyframe before.
+        end_s: Stop so many seconds into it.
+        world: This world alone; all that were recorded by default.
         render: Film what was replayed into this .mp4 or .gif.
     """
     from paddock import replaying
@@ -203,11 +209,13 @@ def replay(
     if render is not None:
         check_video(render)  # before it is replayed, not after
     recording = replaying.open_recording(file)
+    dt = recording.header.control_dt
+    first, last = round(begin_s / dt), None if end_s is None else round(end_s / dt)
     with progress("steps", sum(track.steps for track in recording.tracks.values())) as advance:
-        report = replaying.replay(file, advance=advance)
+        report = replaying.replay(file, world=world, first=first, last=last, advance=advance)
     replaying.show(report)
     if render is not None:
-        replaying.film(file, render)
+        replaying.film(file, render, world=world, first=first, last=last)
         print(f"wrote {render}")
     return 0 if report.verdict == "identical" else 1
 
