@@ -37,5 +37,5 @@ GYM_ANT = Task(
     scene=t.bare,
     fields=("qpos", "xpos"),
     stage="engine",
-    presets={"default": {"steps": 3_000_000, "num_worlds": 256, "ppo": {"target_kl": 0.02}}},
+    presets={"default": {"steps": 3_000_000, "num_worlds": 256, "ppo": {"target_kl": 0.02}}, "million": g.MILLION},
 )

@@ -43,5 +43,5 @@ GYM_HALF_CHEETAH = Task(
     scene=weighed,
     fields=("qpos",),
     stage="engine",
-    presets={"default": {"steps": 4_000_000, "num_worlds": 256, "ppo": {"target_kl": 0.02}}},
+    presets={"default": {"steps": 4_000_000, "num_worlds": 256, "ppo": {"target_kl": 0.02}}, "million": g.MILLION},
 )

@@ -63,5 +63,5 @@ GYM_HUMANOID = Task(
     scene=t.bare,
     fields=("qpos", "subtree_com", "cinert", "cvel", "qfrc_actuator"),
     stage="engine",
-    presets={"default": {"steps": 3_000_000, "num_worlds": 256, "ppo": {"target_kl": 0.02}}},
+    presets={"default": {"steps": 3_000_000, "num_worlds": 256, "ppo": {"target_kl": 0.02}}, "million": g.MILLION},
 )
