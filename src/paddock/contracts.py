@@ -302,12 +302,15 @@ class Sim(Protocol):
 
     by_rows: bool
     """Whether `Worlds` of this sim should carry rows."""
-    rows: Tensor
-    """All that the next step depends on, but for the model: the engine's integration state; (n, size) float64, a view."""
     model_fields: dict[str, Tensor]
     """Views of the expanded model fields; write with `write_model`."""
     derives_constants: bool
     """Whether `set_const` has run, so that what the engine derives from the model fields differs between worlds too."""
+
+    @property
+    def rows(self) -> Tensor:
+        """All that the next step depends on, but for the model: the engine's integration state; (n, size) float64, a view."""
+        ...
 
     def step(self, ctrl: Tensor, substeps: int) -> None:
         """Advance every world by `substeps` under ctrl (n, nu)."""

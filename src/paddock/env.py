@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial, reduce
 from typing import TYPE_CHECKING
 
@@ -16,10 +17,11 @@ from torch import Tensor
 from paddock import randomness
 from paddock.contracts import SIM_TENSORS, Obs, State, Step, Tap, Worlds
 from paddock.cores import Exact
-from paddock.errors import PaddockError, blame, unknown
-from paddock.finiteness import check_action, not_finite
+from paddock.errors import BadTerm, PaddockError, blame, unknown
+from paddock.finiteness import check_action, not_finite, only_finite
 from paddock.looks import look_of
 from paddock.sims import make_sim
+from paddock.sims.graphs import Graph, is_capturing
 from paddock.sims.layout import layout_of
 from paddock.sims.model import compile_text, model_text
 from paddock.starts import Starts
@@ -86,8 +88,6 @@ class Environment:
         self.substeps = _substeps(task, model.opt.timestep)
         self.sim = make_sim(sim, model, num_worlds, num_threads=num_threads, stage=task.stage, fields=task.fields)
         self.device = self.sim.device
-        self.failures = 0
-        """Worlds the engine gave up on since construction; each was reset and the others went on."""
         self.obs: Obs = {}
         """What the last reset or step returned to act on."""
         self.tap: Tap | None = None
@@ -100,6 +100,8 @@ class Environment:
         self.state = self._empty_state()
         if task.curriculum is not None:
             self.state.params[CURRICULUM] = self._fresh_grade().repeat(num_worlds, 1)
+        self._failures = torch.zeros((), dtype=torch.int64, device=self.device)
+        self._not_finite = self._failures.clone()
         self._pushes = self._pushes_by_body()
         with Exact():
             self._starts = Starts(task, self.sim, self.state)
@@ -110,6 +112,8 @@ class Environment:
             self.obs_sizes = {group: value.shape[1] for group, value in task.observations(self.state).items()}
         self._begun = False  # the episode just begun was only for the checks
         self._rewind()
+        self._asked = torch.zeros_like(self.state.action)
+        self._advance_again = self.repeated(self._advance_as_asked)
 
     @property
     def model(self) -> mujoco.MjModel:
@@ -175,55 +179,97 @@ class Environment:
         """Advance every world by one control step. Actions are clipped to [-1, 1] here, and nowhere else."""
         if not self._begun:
             raise PaddockError("there is no episode yet: call reset() before the first step().")
+        action = check_action(action, self)
         with Exact():
-            task, state = self.task, self.state
-            state.last_action.copy_(state.action)
-            state.action.copy_(check_action(action, self).clamp(-1.0, 1.0))
-            self._push()
-            ctrl = task.act(state)
-            if self.tap is not None:
-                self.tap.stepping(self.sim)
-            self.sim.step(ctrl, self.substeps)
-            if self.tap is not None:
-                self.tap.stepped(self.sim)
-            state.age += 1
-            command, memory = task.advance(state)
-            _copy_all(state.command, command)
-            _copy_all(state.memory, memory)
+            if self.sim.by_rows or is_capturing(self.device):
+                return self._advance(action)
+            self._asked.copy_(action)
+            self._advance_again()
+            self.obs = {group: value.clone() for group, value in self._reached.obs.items()}
+            return copied(self._reached)
 
-            reward, terms = task.rewards(state)
-            ends = {name: end.clone() for name, end in task.ends(state).items()}  # a term may return what it remembers
-            success = task.succeeded(state).clone()
-            failed = self.sim.failed.clone()
-            if failed.any():
-                reward, terms, success = self._contain(failed, reward, terms, success)
-            self._check_finite(reward, terms)
-            terminated = reduce(torch.logical_or, ends.values(), failed.clone())
-            truncated = (state.age >= task.episode_steps) & ~terminated
-            final_obs = self._observed(state) | self._seen(self._everyone)
+    def repeated(self, work: Callable[[], None], *, generators: Sequence[torch.Generator] = ()) -> Callable[[], None]:
+        """`work`, made quick to do over and over: on a GPU it becomes one CUDA graph, elsewhere it stays as it is.
 
-            ended = terminated | truncated
-            obs = final_obs
-            if self.curriculum is not None:
-                self._grade(self.curriculum, ended, success)
-            if ended.any():
-                begun = Worlds.where(ended, by_rows=self.sim.by_rows)
-                obs = {group: value.clone() for group, value in final_obs.items()}
-                fresh = self._observed(self._begin(begun)) | self._seen(begun)
-                for group, value in fresh.items():
-                    begun.put(obs[group], value)
-            self.obs = obs
-            return Step(
-                obs=obs,
-                reward=reward,
-                terminated=terminated,
-                truncated=truncated,
-                final_obs=final_obs,
-                success=success,
-                failed=failed,
-                terms=terms,
-                ends=ends,
-            )
+        It may step this environment; it must not look at a value, nor keep a tensor that it made. It draws from `generators`.
+        """
+        return work if self.sim.by_rows else Graph(work, self.device, generators=generators)
+
+    def settle(self) -> None:
+        """Between rollouts: draw what no captured step can, and raise where terms were not finite since the last call."""
+        if self.sim.by_rows:
+            return
+        with Exact():
+            self._starts.settle(self.state)
+            if int(self._not_finite):
+                count, self._not_finite[...] = int(self._not_finite), 0
+                raise BadTerm(
+                    f"rewards or observations of task '{self.task.name}' were not finite {count:,} times since the last rollout. "
+                    "Run it with --sim cpu, which names the term."
+                )
+
+    @property
+    def failures(self) -> int:
+        """Worlds the engine gave up on since construction; each was reset and the others went on."""
+        return int(self._failures)
+
+    def _advance_as_asked(self) -> None:
+        self._reached = self._advance(self._asked)
+
+    def _advance(self, action: Tensor) -> Step:
+        """One control step. Where the sim is not `by_rows`, nothing here looks at a value, so that it can be captured."""
+        task, state = self.task, self.state
+        state.last_action.copy_(state.action)
+        state.action.copy_(action.clamp(-1.0, 1.0))
+        self._push()
+        ctrl = task.act(state)
+        if self.tap is not None:
+            self.tap.stepping(self.sim)
+        self.sim.step(ctrl, self.substeps)
+        if self.tap is not None:
+            self.tap.stepped(self.sim)
+        state.age += 1
+        command, memory = task.advance(state)
+        _copy_all(state.command, command)
+        _copy_all(state.memory, memory)
+
+        reward, terms = task.rewards(state)
+        ends = {name: end.clone() for name, end in task.ends(state).items()}  # a term may return what it remembers
+        success = task.succeeded(state).clone()
+        failed = self.sim.failed.clone()
+        if self._some(failed):
+            reward, terms, success = self._contain(failed, reward, terms, success)
+        reward = self._checked(reward, terms)
+        terminated = reduce(torch.logical_or, ends.values(), failed.clone())
+        truncated = (state.age >= task.episode_steps) & ~terminated
+        final_obs = self._observed(state, ~failed) | self._seen(self._everyone)
+
+        ended = terminated | truncated
+        obs = final_obs
+        if self.curriculum is not None:
+            self._grade(self.curriculum, ended, success)
+        if self._some(ended):
+            begun = Worlds.where(ended, by_rows=self.sim.by_rows)
+            obs = {group: value.clone() for group, value in final_obs.items()}
+            fresh = self._observed(self._begin(begun), ended) | self._seen(begun)
+            for group, value in fresh.items():
+                begun.put(obs[group], value)
+        self.obs = obs
+        return Step(
+            obs=obs,
+            reward=reward,
+            terminated=terminated,
+            truncated=truncated,
+            final_obs=final_obs,
+            success=success,
+            failed=failed,
+            terms=terms,
+            ends=ends,
+        )
+
+    def _some(self, mask: Tensor) -> bool:
+        """Whether to do what concerns the worlds of a mask: a captured step always does, because it cannot look."""
+        return not self.sim.by_rows or bool(mask.any())
 
     def sample(self) -> Tensor:
         """Random actions, the same for the same seed, world, episode and step; (n, na)."""
@@ -300,17 +346,26 @@ class Environment:
         self, failed: Tensor, reward: Tensor, terms: dict[str, Tensor], success: Tensor
     ) -> tuple[Tensor, dict[str, Tensor], Tensor]:
         """Count the worlds the engine gave up on; their step earns nothing, because its state means nothing."""
-        self.failures += int(failed.sum())
+        self._failures += failed.sum()
         kept = {name: term.masked_fill(failed, 0.0) for name, term in terms.items()}
         return reward.masked_fill(failed, 0.0), kept, success & ~failed
 
-    def _check_finite(self, reward: Tensor, terms: dict[str, Tensor]) -> None:
+    def _checked(self, reward: Tensor, terms: dict[str, Tensor]) -> Tensor:
+        """The reward, which must be finite: an error at once, or counted until `settle` where nothing may look."""
+        if not self.sim.by_rows:
+            return only_finite(reward, self._not_finite)
         if not math.isfinite(reward.sum()):
             raise not_finite(self.task, {f"reward term '{name}'": term for name, term in terms.items()}, self.state)
+        return reward
 
-    def _observed(self, state: State) -> Obs:
-        """The observations of a state, of all worlds or some. A sum is finite only if all its parts are, and costs one pass."""
+    def _observed(self, state: State, sound: Tensor | None = None) -> Obs:
+        """The observations of a state, of all worlds or some. A sum is finite only if all its parts are, and costs one pass.
+
+        `sound` (n,) are the worlds whose numbers mean something; the others' may be none.
+        """
         obs = self.task.observations(state)
+        if not self.sim.by_rows:
+            return {group: only_finite(value, self._not_finite, sound) for group, value in obs.items()}
         if not math.isfinite(sum(group.sum() for group in obs.values())):
             named = {f"observation '{name}'": value for name, value in self.task.observed(state).items()}
             named |= {f"privileged observation '{name}'": term(state) for name, term in self.task.privileged.items()}
@@ -393,3 +448,14 @@ def _copy_all(own: dict[str, Tensor], values: dict[str, Tensor]) -> None:
     """Copy in place, because captured graphs and saved views hold on to the tensors themselves."""
     for name, value in values.items():
         own[name].copy_(value)
+
+
+def copied(step: Step) -> Step:
+    """The same step in tensors of the caller's own."""
+    alone = ("reward", "terminated", "truncated", "success", "failed")
+    groups = ("obs", "final_obs", "terms", "ends")
+    return replace(
+        step,
+        **{name: getattr(step, name).clone() for name in alone},
+        **{name: {key: value.clone() for key, value in getattr(step, name).items()} for name in groups},
+    )

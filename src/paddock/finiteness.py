@@ -25,6 +25,8 @@ def check_action(action: Tensor | np.ndarray, env: Environment) -> Tensor:
     wanted = (env.num_worlds, env.action_size)
     if action.shape != wanted:
         raise BadAction(f"the action has shape {tuple(action.shape)}; {env.task.name} takes {wanted}: (worlds, actuators).")
+    if not env.sim.by_rows:  # looking would wait for the GPU: an action that is no number makes its world fail
+        return action
     if not math.isfinite(action.sum()) and len(bad := (~torch.isfinite(action)).nonzero()):
         world, column = bad[0].tolist()
         raise BadAction(
@@ -46,3 +48,11 @@ def not_finite(task: Task, named: dict[str, Tensor], state: State) -> BadTerm:
                 "Look for a division by zero, or a root or logarithm of a negative number."
             )
     return BadTerm(f"the reward or an observation of task '{task.name}' is too large to add up.")
+
+
+def only_finite(value: Tensor, count: Tensor, sound: Tensor | None = None) -> Tensor:
+    """`value` (n, ...) with zeros where it is not finite; the worlds of `sound` (n,) where that was so are added to `count` ()."""
+    is_finite = torch.isfinite(value)
+    whole = is_finite.flatten(1).all(1) if value.ndim > 1 else is_finite
+    count += (~whole if sound is None else ~whole & sound).sum()
+    return torch.where(is_finite, value, 0.0)

@@ -21,6 +21,10 @@ class Starts:
 
     def __init__(self, task: Task, sim: Sim, state: State) -> None:
         self._task, self._sim, self._blank = task, sim, _blank(state)
+        settled = {} if sim.by_rows else {name: r for name, r in task.model_randomizers.items() if r.changes_constants}
+        self._settled = tuple(settled)
+        """What is drawn between rollouts: the engine's own constants follow from it, and a captured step cannot derive them."""
+        self._settled_fields = {field for randomizer in settled.values() for field in randomizer.model_fields}
         self._lasting = dict(state.params)  # the live tensors of what outlives an episode
         self._nominal = _expand_model(task, sim)
         everyone = Worlds(torch.ones_like(state.key, dtype=torch.bool), None)
@@ -48,16 +52,31 @@ class Starts:
             self._refill(Worlds.where(self._stale, by_rows=True), seed_key, ahead)
         worlds.put(state.key, worlds.take(self.key))
         for name, value in self.params.items():
-            worlds.put(state.params[name], worlds.take(value))
+            if name not in self._settled:
+                worlds.put(state.params[name], worlds.take(value))
         self._sim.reset(worlds)
         for name, value in self._fields.items():
-            self._sim.write_model(name, worlds.take(value), worlds)
-        if any(randomizer.changes_constants for randomizer in self._task.model_randomizers.values()):
+            if name not in self._settled_fields:
+                self._sim.write_model(name, worlds.take(value), worlds)
+        if self._sim.by_rows and any(randomizer.changes_constants for randomizer in self._task.model_randomizers.values()):
             self._sim.set_const(worlds)
         self._sim.write("qpos", worlds.take(self._qpos), worlds)
         self._sim.write("qvel", worlds.take(self._qvel), worlds)
         self._sim.forward(worlds)
         self._stale |= worlds.mask
+
+    def settle(self, state: State) -> None:
+        """Give every world what its present episode draws of what only changes between rollouts."""
+        if not self._settled:
+            return
+        everyone = Worlds(torch.ones_like(state.key, dtype=torch.bool), None)
+        params, fields, _, _ = self._draw(everyone, state.key)
+        for name in self._settled:
+            state.params[name].copy_(params[name])
+        for name in self._settled_fields:
+            self._sim.write_model(name, fields[name], everyone)
+        self._sim.set_const(everyone)
+        self._sim.forward(everyone)
 
     def _refill(self, worlds: Worlds, seed_key: Tensor, episode: Tensor) -> None:
         key = randomness.episode_key(worlds.take(seed_key), worlds.take(episode))

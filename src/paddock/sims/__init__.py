@@ -7,7 +7,8 @@ import mujoco
 from paddock.contracts import Sim
 from paddock.errors import unknown
 
-SIM_NAMES = ("cpu",)
+SIM_NAMES = ("cpu", "gpu", "warp-cpu")
+"""`warp-cpu` is the GPU sim's engine on the CPU: for tests, and slow."""
 
 
 def make_sim(
@@ -24,4 +25,8 @@ def make_sim(
         from paddock.sims.cpu import CpuSim
 
         return CpuSim(model, num_worlds, num_threads=num_threads, stage=stage, fields=fields)
+    if name in ("gpu", "warp-cpu"):
+        from paddock.sims.warp_device import warp_sim
+
+        return warp_sim(name, model, num_worlds, stage=stage, fields=fields)
     raise unknown("sim", name, SIM_NAMES)

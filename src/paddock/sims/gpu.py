@@ -1,0 +1,254 @@
+"""n worlds on an NVIDIA GPU, stepped by MuJoCo Warp: the same contract as the CPU sim, every tensor shared with the engine.
+
+A step rests at the velocity stage as the CPU sim does, but in two halves, so that a reset costs no second round of collisions:
+`step` ends with the kinematics and sensors of the state reached, and `forward`, which follows the resets of the same control step,
+brings everything else up to date that the next step begins with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from functools import cache
+
+import mujoco
+import mujoco_warp as mjw
+import numpy as np
+import torch
+import warp as wp
+from torch import Tensor
+
+from paddock.contracts import Worlds
+from paddock.errors import PaddockError, unknown
+from paddock.sims.capacity import Capacity
+from paddock.sims.gpu_histories import GpuHistories, batched
+
+ACC = int(mujoco.mjtStage.mjSTAGE_ACC)
+WRITABLE = ("qpos", "qvel", "act", "xfrc_applied", "qfrc_applied", "mocap_pos", "mocap_quat")
+STATE = (*WRITABLE, "ctrl", "qacc_warmstart", "time", "history")
+"""What the next step depends on, but for the model."""
+STALE = ("qacc", "act_dot")
+"""What the engine keeps from one step to the next without depending on it, unless it is no number."""
+FULL = ("NEFC", "NJMAX_NNZ", "BROADPHASE", "NARROWPHASE", "CCD", "HFIELD", "CONTACT_MATCH")
+FATAL = sum(int(mjw.OverflowType[name]) for name in FULL)
+"""Contacts or constraints that were left out, so that what such a world did means nothing."""
+MAX_SPEED = 1e10
+"""Faster than this the CPU engine calls a velocity bad, too."""
+SENSORS = mujoco.mjtSensor
+NEEDS_MORE = {
+    int(kind)
+    for kind in (
+        SENSORS.mjSENS_ACTUATORPOS,
+        SENSORS.mjSENS_ACTUATORVEL,
+        SENSORS.mjSENS_TENDONVEL,
+        SENSORS.mjSENS_JOINTLIMITPOS,
+        SENSORS.mjSENS_JOINTLIMITVEL,
+        SENSORS.mjSENS_TENDONLIMITPOS,
+        SENSORS.mjSENS_TENDONLIMITVEL,
+        SENSORS.mjSENS_GEOMDIST,
+        SENSORS.mjSENS_GEOMNORMAL,
+        SENSORS.mjSENS_GEOMFROMTO,
+        SENSORS.mjSENS_E_POTENTIAL,
+        SENSORS.mjSENS_E_KINETIC,
+    )
+}
+"""Sensors of the position and velocity stages that read more than where bodies are and how fast they move."""
+
+
+class GpuSim:
+    """n worlds on one device of MuJoCo Warp, `cuda:0` or, slowly and for tests, `cpu`. Reproducible within tolerances only."""
+
+    by_rows = False
+
+    def __init__(
+        self,
+        model: mujoco.MjModel,
+        num_worlds: int,
+        *,
+        device: str = "cuda:0",
+        stage: str = "velocity",
+        fields: Sequence[str] = (),
+        capacity: Capacity | None = None,
+    ) -> None:
+        if num_worlds < 1:
+            raise PaddockError(f"num_worlds is {num_worlds}; a sim needs at least 1 world.")
+        if stage != "velocity":
+            raise PaddockError(
+                "this task reads the engine's fields one substep late, as Gymnasium does: it runs on --sim cpu only."
+            )
+        if model.opt.integrator == mujoco.mjtIntegrator.mjINT_RK4:
+            raise PaddockError(
+                "the model integrates by RK4, which between two halves of a step would silently become Euler. "
+                "Use integrator=implicitfast, or --sim cpu."
+            )
+        self.device = torch.device(device)
+        self.model = model
+        self.num_worlds = num_worlds
+        self.capacity = capacity or Capacity.of(model)
+        self.derives_constants = False
+        self.model_fields: dict[str, Tensor] = {}
+        self.stream = _own_stream(self.device)
+        with self.running():
+            try:
+                self._model = mjw.put_model(model)
+            except NotImplementedError as refusal:
+                raise PaddockError(f"MuJoCo Warp cannot run this model: {refusal} Use --sim cpu.") from None
+            self._model.opt.warn_overflow = 0  # counted in `failed`, not printed
+            self._data = self._made_data()
+        self._tensors = {name: wp.to_torch(getattr(self._data, name)) for name in (*STATE, *STALE, "overflow")}
+        self.qpos, self.qvel, self.act, self.ctrl = (self._tensors[name] for name in ("qpos", "qvel", "act", "ctrl"))
+        self._engine_sensors = wp.to_torch(self._data.sensordata)
+        self.sensordata = torch.zeros_like(self._engine_sensors)  # the engine adds up touch in place, so what is read is a copy
+        self._is_step_sensor = torch.from_numpy(np.repeat(model.sensor_needstage == ACC, model.sensor_dim)).to(self.device)
+        self.failed = torch.zeros(num_worlds, dtype=torch.bool, device=self.device)
+        self.fields = {name: self._field(name) for name in fields}
+        self._looks_far = bool(set(model.sensor_type[model.sensor_needstage < ACC].tolist()) & NEEDS_MORE)
+        self._histories = GpuHistories(model, self._model, self._data) if model.nhistory else None
+        self._defaults = {name: value[:1].clone() for name, value in self._tensors.items()}
+        self._is_settled = False
+        self.forward(Worlds(torch.ones_like(self.failed), None))
+
+    @property
+    def rows(self) -> Tensor:
+        raise PaddockError("what a GPU computes cannot be replayed bit for bit, so it is not recorded. Record with --sim cpu.")
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """PyTorch and Warp on one stream, so that neither waits for the other and both can be captured into one graph."""
+        device = wp.get_device(str(self.device))
+        if self.stream is None:
+            with wp.ScopedDevice(device):
+                yield
+            return
+        is_current = torch.cuda.current_stream(self.device) == self.stream
+        ours = nullcontext() if is_current else torch.cuda.stream(self.stream)
+        # waiting for another stream would break a capture, and there is none: everything of a sim runs on its own
+        theirs = wp.ScopedStream(wp.stream_from_torch(self.stream), sync_enter=False)
+        with ours, wp.ScopedDevice(device), theirs:
+            yield
+
+    def step(self, ctrl: Tensor, substeps: int) -> None:
+        with self.running():
+            self.ctrl.copy_(ctrl)
+            if not self._is_settled:
+                mjw.step1(self._model, self._data)
+            for substep in range(substeps):
+                mjw.step2(self._model, self._data)
+                if substep < substeps - 1:
+                    mjw.step1(self._model, self._data)
+            held = self._engine_sensors.clone() if self._looks_far else self._engine_sensors
+            self._sense()
+            if self._looks_far:
+                self.sensordata.copy_(torch.where(self._is_step_sensor, held, self._engine_sensors))
+            else:
+                self.sensordata.copy_(self._engine_sensors)
+            self._is_settled = self._looks_far
+            qvel = self.qvel
+            is_sound = torch.isfinite(self.qpos).all(1) & (qvel.abs() < MAX_SPEED).all(1)  # a NaN is not below anything
+            self.failed.copy_(~is_sound | ((self._tensors["overflow"] & FATAL) != 0))
+
+    def reset(self, worlds: Worlds) -> None:
+        with self.running():
+            for name, value in self._tensors.items():
+                worlds.put(value, self._defaults[name])
+        self._is_settled = False
+
+    def write(self, name: str, value: Tensor, worlds: Worlds | None = None, *, index: int | None = None) -> None:
+        if name not in WRITABLE:
+            raise unknown("state field", name, WRITABLE)
+        target = self._tensors[name] if index is None else self._tensors[name][:, index]
+        target.copy_(value) if worlds is None else worlds.put(target, value.to(target.dtype))
+        if name in ("qpos", "qvel"):
+            self._is_settled = False
+
+    def forward(self, worlds: Worlds) -> None:
+        """Bring every world up to date: those that did not change come to the same numbers again."""
+        with self.running():
+            if self._histories is not None:
+                self._histories.begin(worlds, self._sense)
+            mjw.step1(self._model, self._data)
+            fresh = torch.where(self._is_step_sensor, 0.0, self._engine_sensors)
+            worlds.put(self.sensordata, fresh)
+        self._is_settled = True
+
+    def expand(self, name: str) -> None:
+        owner = self._model.opt if name.startswith("opt.") else self._model
+        shared = getattr(owner, name.removeprefix("opt."), None)
+        if not isinstance(shared, wp.array) or not getattr(shared, "_is_batched", False):
+            raise PaddockError(f"the model field '{name}' cannot differ between worlds on the GPU. Use --sim cpu.")
+        with self.running():
+            own = wp.to_torch(shared)[:1].expand(self.num_worlds, *[-1] * (wp.to_torch(shared).ndim - 1)).clone()
+            setattr(owner, name.removeprefix("opt."), batched(wp.from_torch(own, dtype=shared.dtype)))
+        self.model_fields[name] = own
+
+    def write_model(self, name: str, value: Tensor, worlds: Worlds) -> None:
+        if name not in self.model_fields:
+            raise unknown("expanded model field", name, self.model_fields)
+        field = self.model_fields[name]
+        worlds.put(field, value.to(field.dtype))
+
+    def set_const(self, worlds: Worlds) -> None:
+        """For all worlds, with hundreds of launches: between rollouts, not within a step."""
+        del worlds
+        self.derives_constants = True
+        with self.running():
+            mjw.set_const(self._model, self._data)
+        self._is_settled = False
+
+    def save(self) -> dict[str, Tensor]:
+        saved = {name: self._tensors[name].clone() for name in STATE}
+        saved |= {name: getattr(self, name).clone() for name in ("sensordata", "failed")}
+        saved |= {f"fields/{name}": value.clone() for name, value in self.fields.items()}
+        saved |= {f"model/{name}": value.clone() for name, value in self.model_fields.items()}
+        return saved
+
+    def load(self, saved: Mapping[str, Tensor]) -> None:
+        for name, value in self.model_fields.items():
+            value.copy_(saved[f"model/{name}"])
+        everyone = Worlds(torch.ones_like(self.failed), None)
+        if self.derives_constants:
+            self.set_const(everyone)
+        for name in STATE:
+            self._tensors[name].copy_(saved[name])
+        self._tensors["overflow"].zero_()
+        with self.running():
+            mjw.step1(self._model, self._data)
+        self._is_settled = True
+        if "history" in saved:  # evaluating the sensors has entered a reading
+            self._tensors["history"].copy_(saved["history"])
+        for name in ("sensordata", "failed"):
+            getattr(self, name).copy_(saved[name])
+        for name, value in self.fields.items():
+            value.copy_(saved[f"fields/{name}"])
+
+    def _sense(self) -> None:
+        """Positions, velocities and their sensors, of the state as it is now."""
+        m, d = self._model, self._data
+        if self._looks_far:
+            mjw.step1(m, d)
+            return
+        mjw.fwd_kinematics(m, d)
+        mjw.com_vel(m, d)
+        mjw.sensor_pos(m, d)
+        mjw.sensor_vel(m, d)
+
+    def _made_data(self) -> mjw.Data:
+        nconmax, njmax = self.capacity.contacts, self.capacity.constraints
+        return mjw.make_data(self.model, nworld=self.num_worlds, nconmax=nconmax, njmax=njmax)
+
+    def _field(self, name: str) -> Tensor:
+        array = getattr(self._data, name, None)
+        if not isinstance(array, wp.array):
+            raise PaddockError(f"the GPU sim has no MjData field '{name}'. Use --sim cpu.")
+        return wp.to_torch(array)
+
+
+@cache
+def _own_stream(device: torch.device) -> torch.cuda.Stream | None:
+    """The stream that PyTorch and Warp share; made PyTorch's current one, because what it allocates belongs to a stream."""
+    if device.type != "cuda":
+        return None
+    stream = torch.cuda.Stream(device)
+    stream.wait_stream(torch.cuda.current_stream(device))
+    torch.cuda.set_stream(stream)
+    return stream
