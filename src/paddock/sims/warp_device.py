@@ -22,11 +22,19 @@ OLDEST_DRIVER = (12, 4)
 def warp_sim(name: str, model: mujoco.MjModel, num_worlds: int, *, stage: str, fields: Sequence[str]) -> GpuSim:
     """The GPU sim on the device that `name` asks for."""
     check_packages()
+    _hush()
     if name == "gpu":
         check_gpu()
     from paddock.sims.gpu import GpuSim
 
     return GpuSim(model, num_worlds, device=DEVICES[name], stage=stage, fields=fields)
+
+
+def _hush() -> None:
+    """Warp tells of every kernel that it loads, where only trouble is of interest."""
+    import warp as wp
+
+    wp.config.log_level = wp.LOG_WARNING
 
 
 def check_packages() -> None:
