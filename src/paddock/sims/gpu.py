@@ -7,9 +7,7 @@ brings everything else up to date that the next step begins with.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
-from functools import cache
+from collections.abc import Mapping, Sequence
 
 import mujoco
 import mujoco_warp as mjw
@@ -22,6 +20,7 @@ from paddock.contracts import Worlds
 from paddock.errors import PaddockError, unknown
 from paddock.sims.capacity import Capacity
 from paddock.sims.gpu_histories import GpuHistories, batched
+from paddock.sims.streams import on_stream
 
 ACC = int(mujoco.mjtStage.mjSTAGE_ACC)
 WRITABLE = ("qpos", "qvel", "act", "xfrc_applied", "qfrc_applied", "mocap_pos", "mocap_quat")
@@ -87,8 +86,7 @@ class GpuSim:
         self.capacity = capacity or Capacity.of(model)
         self.derives_constants = False
         self.model_fields: dict[str, Tensor] = {}
-        self.stream = _own_stream(self.device)
-        with self.running():
+        with on_stream(self.device):
             try:
                 self._model = mjw.put_model(model)
             except NotImplementedError as refusal:
@@ -112,23 +110,8 @@ class GpuSim:
     def rows(self) -> Tensor:
         raise PaddockError("what a GPU computes cannot be replayed bit for bit, so it is not recorded. Record with --sim cpu.")
 
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        """PyTorch and Warp on one stream, so that neither waits for the other and both can be captured into one graph."""
-        device = wp.get_device(str(self.device))
-        if self.stream is None:
-            with wp.ScopedDevice(device):
-                yield
-            return
-        is_current = torch.cuda.current_stream(self.device) == self.stream
-        ours = nullcontext() if is_current else torch.cuda.stream(self.stream)
-        # waiting for another stream would break a capture, and there is none: everything of a sim runs on its own
-        theirs = wp.ScopedStream(wp.stream_from_torch(self.stream), sync_enter=False)
-        with ours, wp.ScopedDevice(device), theirs:
-            yield
-
     def step(self, ctrl: Tensor, substeps: int) -> None:
-        with self.running():
+        with on_stream(self.device):
             self.ctrl.copy_(ctrl)
             if not self._is_settled:
                 mjw.step1(self._model, self._data)
@@ -148,7 +131,7 @@ class GpuSim:
             self.failed.copy_(~is_sound | ((self._tensors["overflow"] & FATAL) != 0))
 
     def reset(self, worlds: Worlds) -> None:
-        with self.running():
+        with on_stream(self.device):
             for name, value in self._tensors.items():
                 worlds.put(value, self._defaults[name])
         self._is_settled = False
@@ -163,7 +146,7 @@ class GpuSim:
 
     def forward(self, worlds: Worlds) -> None:
         """Bring every world up to date: those that did not change come to the same numbers again."""
-        with self.running():
+        with on_stream(self.device):
             if self._histories is not None:
                 self._histories.begin(worlds, self._sense)
             mjw.step1(self._model, self._data)
@@ -176,7 +159,7 @@ class GpuSim:
         shared = getattr(owner, name.removeprefix("opt."), None)
         if not isinstance(shared, wp.array) or not getattr(shared, "_is_batched", False):
             raise PaddockError(f"the model field '{name}' cannot differ between worlds on the GPU. Use --sim cpu.")
-        with self.running():
+        with on_stream(self.device):
             own = wp.to_torch(shared)[:1].expand(self.num_worlds, *[-1] * (wp.to_torch(shared).ndim - 1)).clone()
             setattr(owner, name.removeprefix("opt."), batched(wp.from_torch(own, dtype=shared.dtype)))
         self.model_fields[name] = own
@@ -191,7 +174,7 @@ class GpuSim:
         """For all worlds, with hundreds of launches: between rollouts, not within a step."""
         del worlds
         self.derives_constants = True
-        with self.running():
+        with on_stream(self.device):
             mjw.set_const(self._model, self._data)
         self._is_settled = False
 
@@ -211,7 +194,7 @@ class GpuSim:
         for name in STATE:
             self._tensors[name].copy_(saved[name])
         self._tensors["overflow"].zero_()
-        with self.running():
+        with on_stream(self.device):
             mjw.step1(self._model, self._data)
         self._is_settled = True
         if "history" in saved:  # evaluating the sensors has entered a reading
@@ -241,14 +224,3 @@ class GpuSim:
         if not isinstance(array, wp.array):
             raise PaddockError(f"the GPU sim has no MjData field '{name}'. Use --sim cpu.")
         return wp.to_torch(array)
-
-
-@cache
-def _own_stream(device: torch.device) -> torch.cuda.Stream | None:
-    """The stream that PyTorch and Warp share; made PyTorch's current one, because what it allocates belongs to a stream."""
-    if device.type != "cuda":
-        return None
-    stream = torch.cuda.Stream(device)
-    stream.wait_stream(torch.cuda.current_stream(device))
-    torch.cuda.set_stream(stream)
-    return stream
