@@ -103,7 +103,7 @@ class Worlds:
     def put(self, tensor: Tensor, value: Tensor) -> None:
         """Write what was computed for these worlds into a batch tensor, in place: others hold on to that tensor."""
         if self.rows is None:
-            tensor.copy_(torch.where(self.mask.view(-1, *[1] * (tensor.ndim - 1)), value, tensor))
+            torch.where(self.mask.view(-1, *[1] * (tensor.ndim - 1)), value.to(tensor.dtype), tensor, out=tensor)
         else:
             tensor.index_copy_(0, self.rows, value)
 
@@ -301,7 +301,9 @@ class Sim(Protocol):
     """(n,) bool: worlds in which the last step diverged, raised or was given a bad control."""
 
     by_rows: bool
-    """Whether `Worlds` of this sim should carry rows."""
+    """Whether `Worlds` of this sim should carry rows. Where they do not, a step is captured, and nothing may look at a value."""
+    crowded: Tensor
+    """How often a world had less room than it needed since the last `grow`; (1,)."""
     model_fields: dict[str, Tensor]
     """Views of the expanded model fields; write with `write_model`."""
     derives_constants: bool
@@ -329,6 +331,9 @@ class Sim(Protocol):
 
     def write_model(self, name: str, value: Tensor, worlds: Worlds) -> None:
         """Set an expanded model field; value is (k, ...) with MjModel's shape behind."""
+
+    def grow(self) -> None:
+        """Make more room for contacts and constraints, where it is set aside beforehand."""
 
     def set_const(self, worlds: Worlds) -> None:
         """Recompute what the engine derives from the model fields written."""

@@ -20,6 +20,7 @@ from paddock.contracts import Worlds
 from paddock.errors import PaddockError, unknown
 from paddock.sims.capacity import Capacity
 from paddock.sims.gpu_histories import GpuHistories, batched
+from paddock.sims.gpu_kernels import Defaults, Judge
 from paddock.sims.streams import on_stream
 
 ACC = int(mujoco.mjtStage.mjSTAGE_ACC)
@@ -93,16 +94,20 @@ class GpuSim:
                 raise PaddockError(f"MuJoCo Warp cannot run this model: {refusal} Use --sim cpu.") from None
             self._model.opt.warn_overflow = 0  # counted in `failed`, not printed
             self._data = self._made_data()
-        self._tensors = {name: wp.to_torch(getattr(self._data, name)) for name in (*STATE, *STALE, "overflow")}
+        self._tensors = {name: wp.to_torch(getattr(self._data, name)) for name in (*STATE, *STALE)}
+        self._overflow = wp.to_torch(self._data.overflow)
         self.qpos, self.qvel, self.act, self.ctrl = (self._tensors[name] for name in ("qpos", "qvel", "act", "ctrl"))
         self._engine_sensors = wp.to_torch(self._data.sensordata)
         self.sensordata = torch.zeros_like(self._engine_sensors)  # the engine adds up touch in place, so what is read is a copy
         self._is_step_sensor = torch.from_numpy(np.repeat(model.sensor_needstage == ACC, model.sensor_dim)).to(self.device)
         self.failed = torch.zeros(num_worlds, dtype=torch.bool, device=self.device)
+        self.crowded = torch.zeros(1, dtype=torch.int32, device=self.device)
+        """How often a world had more contacts or constraints than room."""
+        self._judge = Judge(self.qpos, self.qvel, self._overflow, self.failed, self.crowded)
         self.fields = {name: self._field(name) for name in fields}
         self._looks_far = bool(set(model.sensor_type[model.sensor_needstage < ACC].tolist()) & NEEDS_MORE)
         self._histories = GpuHistories(model, self._model, self._data) if model.nhistory else None
-        self._defaults = {name: value[:1].clone() for name, value in self._tensors.items()}
+        self._defaults = Defaults(self._tensors, self._overflow)
         self._is_settled = False
         self.forward(Worlds(torch.ones_like(self.failed), None))
 
@@ -126,14 +131,11 @@ class GpuSim:
             else:
                 self.sensordata.copy_(self._engine_sensors)
             self._is_settled = self._looks_far
-            qvel = self.qvel
-            is_sound = torch.isfinite(self.qpos).all(1) & (qvel.abs() < MAX_SPEED).all(1)  # a NaN is not below anything
-            self.failed.copy_(~is_sound | ((self._tensors["overflow"] & FATAL) != 0))
+            self._judge(fatal=FATAL, fastest=MAX_SPEED)
 
     def reset(self, worlds: Worlds) -> None:
         with on_stream(self.device):
-            for name, value in self._tensors.items():
-                worlds.put(value, self._defaults[name])
+            self._defaults.put(worlds.mask)
         self._is_settled = False
 
     def write(self, name: str, value: Tensor, worlds: Worlds | None = None, *, index: int | None = None) -> None:
@@ -193,7 +195,7 @@ class GpuSim:
             self.set_const(everyone)
         for name in STATE:
             self._tensors[name].copy_(saved[name])
-        self._tensors["overflow"].zero_()
+        self._overflow.zero_()
         with on_stream(self.device):
             mjw.step1(self._model, self._data)
         self._is_settled = True
@@ -203,6 +205,17 @@ class GpuSim:
             getattr(self, name).copy_(saved[name])
         for name, value in self.fields.items():
             value.copy_(saved[f"fields/{name}"])
+
+    def grow(self) -> None:
+        """Twice the room for contacts and constraints; the state stays where it is. What captured a step must capture it anew."""
+        self.capacity = self.capacity.grown()
+        with on_stream(self.device):
+            bigger = self._made_data()
+            for name in (*STATE, *STALE, "overflow", "sensordata", *self.fields):
+                setattr(bigger, name, getattr(self._data, name))
+            self._data = bigger
+        self.crowded.zero_()
+        self.forward(Worlds(torch.zeros_like(self.failed), None))
 
     def _sense(self) -> None:
         """Positions, velocities and their sensors, of the state as it is now."""
