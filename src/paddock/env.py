@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from paddock import randomness
+from paddock.anatomies import RobotAnatomy
 from paddock.contracts import SIM_TENSORS, Obs, State, Step, Tap, Worlds
 from paddock.cores import Exact
 from paddock.errors import PaddockError, blame, unknown
@@ -125,6 +126,10 @@ class Environment:
     def image_shapes(self) -> dict[str, tuple[int, int, int]]:
         """Height, width and channels of each observation group that is a picture."""
         return picture_shapes(self.task.cameras)
+
+    @cached_property
+    def anatomy(self) -> RobotAnatomy:
+        return RobotAnatomy(self.task, self.state)
 
     @property
     def episode(self) -> Tensor:
