@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 from paddock.anatomy import BodyPlan, Mirror
 from paddock.body_plans import body_plan_of
 from paddock.contracts import State
@@ -16,11 +14,15 @@ class RobotAnatomy:
 
     def __init__(self, task: Task, state: State) -> None:
         self._task, self._state = task, state
+        self._plan: BodyPlan | None = None
+        self._mirror: Mirror | None = None
 
-    @cached_property
+    @property
     def plan(self) -> BodyPlan:
-        return body_plan_of(self._task, self._state)
+        self._plan = self._plan or body_plan_of(self._task, self._state)
+        return self._plan
 
-    @cached_property
+    @property
     def mirror(self) -> Mirror:
-        return mirror_of(self._task, self._state)
+        self._mirror = self._mirror or mirror_of(self._task, self._state)
+        return self._mirror

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -36,6 +36,15 @@ class Mirror:
     obs: Mapping[str, Reflection]
     """By observation group."""
     action: Reflection
+
+
+def beside(reflections: Sequence[Reflection]) -> Reflection:
+    """Of parts that lie side by side."""
+    sources: list[int] = []
+    for reflection in reflections:
+        start = len(sources)
+        sources += [start + source for source in reflection.sources]
+    return Reflection(sources=tuple(sources), signs=tuple(sign for reflection in reflections for sign in reflection.signs))
 
 
 class Anatomy(Protocol):

@@ -18,7 +18,6 @@ from torch import Tensor, nn
 from paddock.contracts import Layout, Obs, State
 from paddock.deploy.controller import CARRIED
 from paddock.env import Environment
-from paddock.errors import PaddockError
 from paddock.exporting import onnx_of
 from paddock.policies import Carried, Remembering
 from paddock.tasks.task import Task

@@ -9,9 +9,9 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from dataclasses import replace
 from typing import cast
 
 import numpy as np

@@ -109,6 +109,7 @@ class Environment:
             check_terms(task, self.state)
             look_of(self)
             self.obs_sizes = {group: value.shape[1] for group, value in task.observations(self.state).items()}
+        self.anatomy = RobotAnatomy(task, self.state)
         self._begun = False  # the episode just begun was only for the checks
         self._rewind()
 
@@ -126,10 +127,6 @@ class Environment:
     def image_shapes(self) -> dict[str, tuple[int, int, int]]:
         """Height, width and channels of each observation group that is a picture."""
         return picture_shapes(self.task.cameras)
-
-    @cached_property
-    def anatomy(self) -> RobotAnatomy:
-        return RobotAnatomy(self.task, self.state)
 
     @property
     def episode(self) -> Tensor:

@@ -190,7 +190,10 @@ class Ppo:
         config, roll, policy = self.config, self._rollout, self.policy
         laid = self._laid
         with torch.no_grad():  # the normalisers rest while the rollout is learned from, so this is done once
-            columns = {"policy": policy.policy_norm(laid(roll.policy_obs)), "critic": policy.critic_norm(laid(roll.critic_obs[:-1]))}
+            columns = {
+                "policy": policy.policy_norm(laid(roll.policy_obs)),
+                "critic": policy.critic_norm(laid(roll.critic_obs[:-1])),
+            }
         columns |= {"action": laid(roll.action), "log_prob": laid(roll.log_prob)}
         columns |= {group: laid(pictures[:-1]) for group, pictures in roll.pictures.items()}
         if policy.remembers:
@@ -311,7 +314,9 @@ class Ppo:
         """Everything that the next update depends on, as named tensors."""
         saved = {f"policy/{name}": value for name, value in self.policy.state_dict().items()}
         saved |= {f"returns/{name}": value for name, value in self.returns.state_dict().items()}
-        saved |= {f"obs/{group}": value for group, value in self._obs.items() if group in self._groups}  # no picture that nobody sees
+        saved |= {
+            f"obs/{group}": value for group, value in self._obs.items() if group in self._groups
+        }  # no picture that nobody sees
         saved |= {f"memory/{name}": value for name, value in self._memory.items()}
         saved |= {f"optimizer/{name}": value for name, value in self._adam.state().items()}
         saved["learning_rate"] = torch.tensor(self.learning_rate, dtype=torch.float64)
@@ -340,7 +345,9 @@ def _explained(value: Tensor, target: Tensor) -> float:
 
 def _check(config: PpoConfig, policy: ActorCritic, num_worlds: int) -> None:
     if policy.remembers and config.compiled:
-        raise PaddockError(f"ppo.compiled cannot compile the steps of a memory through time. Leave it off with ppo.net {config.net}.")
+        raise PaddockError(
+            f"ppo.compiled cannot compile the steps of a memory through time. Leave it off with ppo.net {config.net}."
+        )
     if policy.remembers and config.minibatches > num_worlds:
         raise PaddockError(
             f"ppo.minibatches is {config.minibatches}, but a memory learns from whole worlds, and there are {num_worlds}. "

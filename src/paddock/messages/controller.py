@@ -15,8 +15,9 @@ class ControllerInput:
     unit: str
     """Empty where it is unknown or there is none."""
     source: str
-    """Who supplies it: `sensor`, `camera`, `command` (the operator), `carried` (the graph's own output of the step before), `first` (true on
-    an episode's first step), `key` (an integer that random draws hang on) or `simulator` (no robot can measure it)."""
+    """Who supplies it: `sensor`, `camera`, `command` (the operator), `carried` (the graph's own output of the step before),
+    `first` (true on an episode's first step), `key` (an integer that random draws hang on) or `simulator` (no robot can
+    measure it)."""
     initial: float | None
     """Every number of a carried input before the first step; None for the others."""
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from torch import nn
 
-from paddock.anatomy import Reflection
+from paddock.anatomy import beside
 from paddock.contracts import Env
 from paddock.errors import PaddockError, unknown
 from paddock.learn.actor_critic import ActorCritic
@@ -47,7 +47,7 @@ def build(
     if "cnn" in parts:
         raise PaddockError("ppo.symmetry cannot mirror what a camera sees. Leave it off, or leave cnn out of ppo.net.")
     of_policy = env.anatomy.mirror.obs["policy"]
-    of_everything = _beside([env.anatomy.mirror.obs[group] for group in env.obs_sizes])
+    of_everything = beside([env.anatomy.mirror.obs[group] for group in env.obs_sizes])
     return ActorCritic(
         env.obs_sizes,
         env.action_size,
@@ -107,12 +107,3 @@ def _eyes(env: Env) -> dict[str, Eye]:
     if not env.image_shapes:
         raise PaddockError("ppo.net asks for cnn, but this task has no cameras. Give it Task(cameras=...), or leave cnn out.")
     return {group: Eye(*shape) for group, shape in env.image_shapes.items()}
-
-
-def _beside(reflections: Sequence[Reflection]) -> Reflection:
-    """Of groups side by side."""
-    sources: list[int] = []
-    for reflection in reflections:
-        start = len(sources)
-        sources += [start + source for source in reflection.sources]
-    return Reflection(sources=tuple(sources), signs=tuple(sign for reflection in reflections for sign in reflection.signs))

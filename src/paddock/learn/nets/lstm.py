@@ -92,9 +92,10 @@ class _Sequence(torch.autograd.Function):
         before_cell = torch.cat([start_cell[None], cells[:-1]]) * keep
         take, kept, show, news = opened.split(size, dim=-1)
         to_cell = torch.addcmul(show, show * seen, seen, value=-1)
-        to_show = seen * show * (1 - show)
-        slopes = [news * take * (1 - take), before_cell * kept * (1 - kept), to_show, torch.addcmul(take, take * news, news, value=-1)]
-        grad_gates = torch.cat(slopes, dim=-1)  # still to be multiplied with what arrives at the cell, and at the hidden state
+        of_take, of_keep, of_show = news * take * (1 - take), before_cell * kept * (1 - kept), seen * show * (1 - show)
+        of_news = torch.addcmul(take, take * news, news, value=-1)
+        # still to be multiplied with what arrives at the cell, and at the hidden state
+        grad_gates = torch.cat([of_take, of_keep, of_show, of_news], dim=-1)
         of_gate = grad_gates.unflatten(-1, (4, size))
         passed = kept * keep
         grad_hidden, grad_cell = torch.zeros_like(start_hidden), torch.zeros_like(start_cell)

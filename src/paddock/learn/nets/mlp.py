@@ -18,8 +18,8 @@ class Mlp(nn.Sequential):
     def begin(self, num_worlds: int) -> Carried:
         return {}
 
-    def forward(
-        self, vector: Tensor, pictures: Mapping[str, Tensor] | None = None, memory: Carried | None = None, began: Tensor | None = None
+    def forward(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, vector: Tensor, pictures: Mapping[str, Tensor] | None = None, memory: Carried | None = None, *_: object
     ) -> tuple[Tensor, Carried]:
         return super().forward(vector), {}
 

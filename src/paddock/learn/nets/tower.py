@@ -8,9 +8,9 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from paddock.policies import Carried
 from paddock.learn.nets.lstm import Lstm
 from paddock.learn.nets.pictures import Eye, as_bytes
+from paddock.policies import Carried
 
 
 class Net(Protocol):
@@ -42,7 +42,9 @@ class Net(Protocol):
 class Tower(nn.Module):
     """Numbers and pictures -> embedding (..., nodes, size) -> body -> memory -> head."""
 
-    def __init__(self, *, eyes: Mapping[str, Eye], embed: nn.Module, body: nn.Module, lstm: Lstm | None, head: nn.Module, nodes: int) -> None:
+    def __init__(
+        self, *, eyes: Mapping[str, Eye], embed: nn.Module, body: nn.Module, lstm: Lstm | None, head: nn.Module, nodes: int
+    ) -> None:
         super().__init__()
         self.pictures = tuple(eyes)
         self.nodes = nodes
