@@ -1,6 +1,7 @@
 """Networks of parts: what they remember, how they are built like a robot, what a mirror does to them, what they see."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import torch
 from torch import Tensor
 
 import paddock
-from paddock import Environment, Task
+from paddock import Environment, Task, controllers
 from paddock.anatomy import Reflection
 from paddock.controllers import export_controller
 from paddock.deploy.controller import Controller
@@ -66,9 +67,11 @@ def recomputed(ppo: Ppo, began: Tensor) -> Tensor:
         return policy(batch)[0].T
 
 
-@pytest.mark.parametrize(("net", "task"), [("lstm", blind(**SHORT)), ("graph+lstm", replace(paddock.find_task("ant-walk"), **SHORT))])
+@pytest.mark.parametrize(
+    ("net", "task"), [("lstm", blind(**SHORT)), ("graph+lstm", replace(paddock.find_task("ant-walk"), **SHORT))]
+)
 def test_an_update_remembers_what_acting_remembered(net: str, task: Task) -> None:
-    ppo = collected(net, task)
+    ppo = collected(net, replace(task, **SHORT))
     roll = ppo._rollout
     assert roll.began[1:-1].any() and not roll.began.all() and all(value.abs().max() > 0.01 for value in roll.memory.values())
     began = roll.began[:-1].T
@@ -159,16 +162,20 @@ def test_a_saved_learner_with_parts_goes_on_bit_for_bit(net: str) -> None:
     assert all(torch.equal(value, other.state()[name]) for name, value in ppo.state().items())
 
 
-def test_a_controller_remembers_sees_and_is_even(tmp_path: Path) -> None:
-    """Two exports of all parts, each driving one robot as the policy would."""
-    for net, task in (("graph+lstm", replace(paddock.find_task("ant-walk"), episode_s=1.0)), ("cnn+lstm", ball_task(episode_s=1.0, cameras=COLOUR))):
+def test_a_controller_remembers_sees_and_is_even(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two exports with all parts, each driving one robot as the policy would."""
+    monkeypatch.setattr(controllers, "check_agreement", partial(controllers.check_agreement, steps=200))  # drawing takes its time
+    ant, ball = replace(paddock.find_task("ant-walk"), episode_s=1.0), ball_task(episode_s=1.0, cameras=COLOUR)
+    for net, task in (("graph+lstm", ant), ("cnn+lstm", ball)):
         env = paddock.make(task, num_worlds=4, seed=3)
         torch.manual_seed(1)
         policy = lively(net_of(env, replace(SMALL, net=net, symmetry="graph" in net)), env)
         manifest = export_controller(env, policy, tmp_path / net)
         assert 0 < manifest.agreement.worst <= 1e-5 and manifest.agreement.episodes > 8
         inputs = {entry.name: entry for entry in manifest.inputs}
-        assert inputs["carried/memory/policy/hidden"].source == "carried" and "memory/policy/cell" in {o.name for o in manifest.outputs}
+        assert inputs["carried/memory/policy/hidden"].source == "carried" and "memory/policy/cell" in {
+            o.name for o in manifest.outputs
+        }
         pictures = [name for name, entry in inputs.items() if entry.source == "camera"]
         assert pictures == list(policy.pictures) and (not pictures or inputs["camera/front/rgb"].dtype == "uint8")
 
@@ -257,13 +264,13 @@ def test_mirror_images_stay_mirror_images_through_the_physics(name: str) -> None
     state.command["velocity"][1] = state.command["velocity"][0] * torch.tensor([1.0, -1.0, -1.0])
     if "clock" in state.memory:
         state.memory["clock"][1] = (state.memory["clock"][0] + 0.5) % 1.0
-    random = torch.Generator().manual_seed(0)
+    random, step = torch.Generator().manual_seed(0), None
     for _ in range(15):
         action = 0.5 * torch.randn(1, env.action_size, generator=random)
         step = env.step(torch.cat([action, reflect(mirror.action, action)]))
         for group, value in step.obs.items():
             torch.testing.assert_close(reflect(mirror.obs[group], value[0]), value[1], rtol=1e-3, atol=2e-3)
-    assert not torch.allclose(step.obs["policy"][0], step.obs["policy"][1], atol=0.05)
+    assert step is not None and not torch.allclose(step.obs["policy"][0], step.obs["policy"][1], atol=0.05)
     for term in step.terms.values():
         torch.testing.assert_close(term[0], term[1], rtol=1e-2, atol=1e-3)
 
@@ -285,6 +292,7 @@ def test_a_mirrored_policy_is_exactly_even(net: str) -> None:
         torch.testing.assert_close(image_value, value, rtol=0, atol=1e-6)
         assert action.abs().max() > 0.05
         step = env.step(action)
+    image = {group: reflect(mirror.obs[group], value) for group, value in step.obs.items()}
     plain = lively(net_of(env, replace(SMALL, net="mlp")), env)
     assert (plain.decide(image, {})[0] - reflect(mirror.action, plain.decide(step.obs, {})[0])).abs().max() > 0.01
 
