@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from paddock import randomness
+from paddock.anatomy import Anatomy
 from paddock.errors import BadTerm, unknown
 
 if TYPE_CHECKING:
@@ -368,6 +369,16 @@ class Env(Protocol):
     """Columns of each observation group but the pictures."""
 
     @property
+    def image_shapes(self) -> Mapping[str, tuple[int, int, int]]:
+        """Height, width and channels of each observation group that is a picture."""
+        ...
+
+    @property
+    def anatomy(self) -> Anatomy:
+        """How the robot is built, for networks that are built like it."""
+        ...
+
+    @property
     def action_size(self) -> int: ...
 
     def reset(self, *, seed: int | None = None) -> Step:
@@ -377,28 +388,3 @@ class Env(Protocol):
     def step(self, action: Tensor, /) -> Step:
         """Advance every world by one control step; worlds whose episode ends begin the next one."""
         ...
-
-
-class Policy(Protocol):
-    """From observations to actions."""
-
-    def act(self, obs: Obs, /) -> Tensor:
-        """Actions within [-1, 1]; (n, na)."""
-        ...
-
-
-class Learner(Protocol):
-    """From experience to weights. Returns numbers; never prints, logs or touches files."""
-
-    @property
-    def policy(self) -> Policy: ...
-
-    def update(self, env: Env, /) -> dict[str, float]:
-        """Collect from the environment, learn from it, and return what to log."""
-        ...
-
-    def state(self) -> dict[str, Tensor]:
-        """Weights, optimiser and normalisers, for a checkpoint."""
-        ...
-
-    def load(self, saved: Mapping[str, Tensor], /) -> None: ...

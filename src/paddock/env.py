@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from paddock import randomness
+from paddock.anatomies import RobotAnatomy
 from paddock.contracts import SIM_TENSORS, Obs, State, Step, Tap, Worlds
 from paddock.cores import Exact
 from paddock.errors import BadTerm, PaddockError, blame, unknown
@@ -119,6 +120,7 @@ class Environment:
             check_terms(task, self.state)
             look_of(self)
             self.obs_sizes = {group: value.shape[1] for group, value in task.observations(self.state).items()}
+        self.anatomy = RobotAnatomy(task, self.state)
         self._begun = False  # the episode just begun was only for the checks
         self._rewind()
         self._graphs: list[Graph] = []
