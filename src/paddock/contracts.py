@@ -5,7 +5,7 @@ Shapes: n is the number of worlds. Floats are float32 unless said; every tensor 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -380,6 +380,15 @@ class Env(Protocol):
 
     @property
     def action_size(self) -> int: ...
+
+    @property
+    def is_captured(self) -> bool:
+        """Whether what is `repeated` is recorded once and then replayed, so that nothing in it may look at a value."""
+        ...
+
+    def repeated(self, work: Callable[[], None], *, generators: Sequence[torch.Generator] = ()) -> Callable[[], None]:
+        """`work`, made quick to do over and over. It may step this environment and draw from `generators`; it writes in place."""
+        ...
 
     def reset(self, *, seed: int | None = None) -> Step:
         """Begin a new episode in every world; with a seed, the first one of that seed."""

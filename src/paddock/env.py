@@ -165,7 +165,8 @@ class Environment:
             if stagger:
                 begun.age.copy_(begun.scoped("stagger").choice(self.task.episode_steps)[:, 0])
                 self._everyone.put(self.state.age, begun.age)
-            self.obs = obs = self._observed(begun) | self._seen(self._everyone)
+            obs = self._observed(begun) | self._seen(self._everyone)
+            self._keep(obs)
         self._begun = True
 
         def no() -> Tensor:
@@ -191,14 +192,18 @@ class Environment:
         """Advance every world by one control step. Actions are clipped to [-1, 1] here, and nowhere else."""
         if not self._begun:
             raise PaddockError("there is no episode yet: call reset() before the first step().")
-        action = check_action(action, self)
         with Exact():
+            action = check_action(action, self)
             if self.sim.by_rows or is_capturing(self.device):
                 return self._advance(action)
             self._asked.copy_(action)
             self._advance_again()
-            self.obs = {group: value.clone() for group, value in self._reached.obs.items()}
             return copied(self._reached)
+
+    @property
+    def is_captured(self) -> bool:
+        """Whether steps are captured into graphs, so that nothing between them may look at a value."""
+        return not self.sim.by_rows
 
     def repeated(self, work: Callable[[], None], *, generators: Sequence[torch.Generator] = ()) -> Callable[[], None]:
         """`work`, made quick to do over and over: on a GPU it becomes one CUDA graph, elsewhere it stays as it is.
@@ -266,7 +271,7 @@ class Environment:
         terminated = reduce(torch.logical_or, ends.values(), failed.clone())
         truncated = (state.age >= task.episode_steps) & ~terminated
         final_obs = self._observed(state) | self._seen(self._everyone)
-        if not self.sim.by_rows:
+        if self.is_captured:
             final_obs |= {group: final_obs[group].masked_fill(failed[:, None], 0.0) for group in self.obs_sizes}
 
         ended = terminated | truncated
@@ -277,11 +282,11 @@ class Environment:
             begun = Worlds.where(ended, by_rows=self.sim.by_rows)
             obs = {group: value.clone() for group, value in final_obs.items()}
             fresh = self._observed(self._begin(begun))
-            if not self.sim.by_rows:
+            if self.is_captured:
                 self._not_finite += (unsound(reward, final_obs, fresh) & ~failed).sum()
             for group, value in (fresh | self._seen(begun)).items():
                 begun.put(obs[group], value)
-        self.obs = obs
+        self._keep(obs)
         return Step(
             obs=obs,
             reward=reward,
@@ -294,9 +299,16 @@ class Environment:
             ends=ends,
         )
 
+    def _keep(self, obs: Obs) -> None:
+        """Make these `obs`; in place where graphs hold on to them."""
+        if self.is_captured and self.obs:
+            _copy_all(self.obs, obs)
+        else:
+            self.obs = {group: value.clone() for group, value in obs.items()} if self.is_captured else obs
+
     def _some(self, mask: Tensor) -> bool:
         """Whether to do what concerns the worlds of a mask: a captured step always does, because it cannot look."""
-        return not self.sim.by_rows or bool(mask.any())
+        return self.is_captured or bool(mask.any())
 
     def sample(self) -> Tensor:
         """Random actions, the same for the same seed, world, episode and step; (n, na)."""
@@ -322,7 +334,7 @@ class Environment:
         self._starts.forget()
         self._begun = True
         with Exact():
-            self.obs = self._observed(self.state) | self._seen(self._everyone)
+            self._keep(self._observed(self.state) | self._seen(self._everyone))
         if self.tap is not None:
             self.tap.begun(self.sim, self._everyone)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -35,6 +36,27 @@ def step_columns(env: Environment) -> list[str]:
     return [*numbered, "reward", "ended", *(f"reward/{name}" for name in env.task.reward)]
 
 
+class EndedEpisodes(NamedTuple):
+    """Episodes as they ended: of all worlds, or of those that did; (k, ...) each."""
+
+    number: Tensor
+    length: Tensor
+    sums: Tensor
+    """Of each reward term."""
+    success: Tensor
+    cause: Tensor
+
+
+class Note(NamedTuple):
+    """What a captured step leaves to be counted."""
+
+    is_end: Tensor
+    """(n,) bool."""
+    ended: EndedEpisodes
+    row: Tensor
+    """Of the watched worlds; (k, columns)."""
+
+
 class Monitor:
     """Passes a learner's steps on to an environment, and what comes of them to the record."""
 
@@ -50,6 +72,7 @@ class Monitor:
         self._term_means = torch.zeros(terms, dtype=torch.float64, device=env.device)
         self._ends = torch.zeros(len(causes_of(env)), dtype=torch.int64)
         self._steps = 0
+        self._notes: list[Note] = []
         self._failed_before = 0  # worlds the engine gave up on in earlier processes
 
     @property
@@ -68,7 +91,32 @@ class Monitor:
         """Begin, the worlds spread over the length of an episode."""
         return self.env.reset(seed=seed, stagger=True)
 
+    @property
+    def is_captured(self) -> bool:
+        return self.env.is_captured
+
+    def repeated(self, work: Callable[[], None], *, generators: Sequence[torch.Generator] = ()) -> Callable[[], None]:
+        """As the environment does it; where steps are captured, they leave notes, which are counted after every repetition."""
+        if not self.is_captured:
+            return self.env.repeated(work, generators=generators)
+        notes: list[Note] = []
+
+        def noting() -> None:
+            notes.clear()
+            self._notes = notes
+            work()
+
+        again = self.env.repeated(noting, generators=generators)
+
+        def counting() -> None:
+            again()
+            self._count(notes)
+
+        return counting
+
     def step(self, action: Tensor, /) -> Step:
+        if self.is_captured:
+            return self._noted(action)
         acted_on = self.env.obs["policy"][: self._watched]
         number = self.env.episode.clone()
         step = self.env.step(action)
@@ -86,35 +134,76 @@ class Monitor:
             self._live.frame(self.env_steps, self.env.state.qpos, self.env.state.age)
         return step
 
+    def _noted(self, action: Tensor) -> Step:
+        """A step of which nothing is looked at yet."""
+        acted_on = self.env.obs["policy"][: self._watched]
+        number = self.env.episode.clone()
+        step = self.env.step(action)
+        terms = torch.stack(list(step.terms.values()), dim=1)
+        self._sums += terms
+        self._length += 1
+        self._term_means += terms.mean(0)
+        row = self._columns(acted_on, action, step, terms)
+        ended = EndedEpisodes(number, self._length.clone(), self._sums.clone(), step.success, cause(step))
+        self._notes.append(Note(step.ended, ended, row))
+        self._sums.masked_fill_(step.ended[:, None], 0.0)
+        self._length.masked_fill_(step.ended, 0)
+        return step
+
+    def _count(self, notes: list[Note]) -> None:
+        """Enter what a captured rollout left: its episodes, and the watched worlds' steps."""
+        if not notes:
+            return
+        before = self.env_steps
+        self.env_steps += self.num_worlds * len(notes)
+        self._steps += len(notes)
+        when, rows = torch.stack([note.is_end for note in notes]).nonzero().unbind(1)
+        if len(rows):
+            columns = [torch.stack([getattr(note.ended, part) for note in notes])[when, rows] for part in EndedEpisodes._fields]
+            self._enter(rows, EndedEpisodes(*columns))
+        if self._watched:
+            for i, row in enumerate(torch.stack([note.row for note in notes]).cpu().numpy()):
+                self._telemetry.step_row(before + self.num_worlds * (i + 1), row)
+        if self._live.wanted:
+            self._live.frame(self.env_steps, self.env.state.qpos.cpu(), self.env.state.age.cpu())
+
     def _row(self, acted_on: Tensor, action: Tensor, step: Step, terms: Tensor) -> np.ndarray:
+        return self._columns(acted_on, action, step, terms).cpu().numpy()
+
+    def _columns(self, acted_on: Tensor, action: Tensor, step: Step, terms: Tensor) -> Tensor:
         k = self._watched
-        return torch.cat([acted_on, action[:k], step.reward[:k, None], step.ended[:k, None], terms[:k]], dim=1).cpu().numpy()
+        return torch.cat([acted_on, action[:k], step.reward[:k, None], step.ended[:k, None], terms[:k]], dim=1)
 
     def _ended(self, step: Step, number: Tensor) -> None:
         rows = step.ended.nonzero()[:, 0]
-        sums, length, total = self._sums[rows], self._length[rows], self._sums[rows].sum(1)
+        parts = (number, self._length, self._sums, step.success, cause(step))
+        self._enter(rows, EndedEpisodes(*(part[rows] for part in parts)))
+        self._sums[rows] = 0.0
+        self._length[rows] = 0
+
+    def _enter(self, world: Tensor, ended: EndedEpisodes) -> None:
+        """Put episodes that ended (k,) into the record and the running numbers."""
+        total = ended.sums.sum(1)
         known = self.env.task.success is not None
-        success = step.success[rows].to(torch.int8) if known else torch.full_like(rows, -1, dtype=torch.int8)
-        why = cause(step)[rows]
+        success = ended.success.to(torch.int8) if known else torch.full_like(world, -1, dtype=torch.int8)
+        why = ended.cause.cpu()
         self._telemetry.episodes(
             self.env_steps,
             EpisodeBatch(
-                world=rows.cpu().numpy(),
-                episode=number[rows].cpu().numpy(),
-                length=length.cpu().numpy(),
+                world=world.cpu().numpy(),
+                episode=ended.number.cpu().numpy(),
+                length=ended.length.cpu().numpy(),
                 total=total.cpu().numpy(),
                 success=success.cpu().numpy(),
-                cause=why.cpu().numpy(),
-                terms=sums.cpu().numpy(),
+                cause=why.numpy(),
+                terms=ended.sums.cpu().numpy(),
             ),
         )
-        summary = torch.cat([total[:, None], length[:, None], success[:, None], sums], dim=1).cpu()[-RECENT:]
+        summary = torch.cat([total[:, None], ended.length[:, None], success[:, None], ended.sums], dim=1).cpu()[-RECENT:]
         places = (int(self._episodes) + torch.arange(len(summary))) % RECENT
         self._recent[places] = summary
         self._episodes += len(summary)
-        self._ends += torch.bincount(why.cpu(), minlength=len(self._ends))
-        self._sums[rows] = 0.0
-        self._length[rows] = 0
+        self._ends += torch.bincount(why, minlength=len(self._ends))
 
     def numbers(self) -> dict[str, float]:
         """What happened since the last call, by name; episodes as means over the last hundred."""

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from copy import deepcopy
 from dataclasses import replace
 
 from torch import Tensor
@@ -16,6 +17,7 @@ from torch import Tensor
 from paddock.configuring import TrainConfig
 from paddock.env import Environment, make
 from paddock.evaluation import SELECTION_SEED, acting, score
+from paddock.learn.actor_critic import ActorCritic
 from paddock.learn.ppo import Ppo
 from paddock.messages import BestCheckpoint, CheckpointCard, RunProgress
 from paddock.monitoring import Monitor, causes_of, step_columns
@@ -127,6 +129,7 @@ class Sitting:
         self._beat(force=True)
         is_over = self.share >= 1.0
         while not is_over:
+            self.env.settle()
             learned = self.learner.update(self.monitor)
             self.updates += 1
             self._log(learned)
@@ -158,8 +161,8 @@ class Sitting:
     def _evaluate(self) -> BestCheckpoint | None:
         """Score the policy on fixed seeds; returns the score where it is better than ever."""
         episodes = self.config.evaluate_episodes
-        env = make(self.env.task, num_worlds=min(64, episodes), seed=SELECTION_SEED, sim=self.config.sim)
-        self.evaluation = found = score(env, acting(self.learner.policy), name="policy", episodes=episodes)
+        env = make(self.env.task, num_worlds=min(64, episodes), seed=SELECTION_SEED)
+        self.evaluation = found = score(env, acting(self._policy()), name="policy", episodes=episodes)
         rate = found.success.value if found.success else None
         seen = {"return": found.mean_return, "length": found.mean_length} | ({} if rate is None else {"success": rate})
         self.telemetry.scalars(self.env_steps, {f"evaluation/{name}": value for name, value in seen.items()})
@@ -169,12 +172,17 @@ class Sitting:
 
     def _sample(self) -> None:
         """Record an episode of the policy as it is now, to be replayed bit for bit."""
-        env = make(self.env.task, seed=SELECTION_SEED, sim=self.config.sim)
+        env = make(self.env.task, seed=SELECTION_SEED)
         try:
             with beside(self.run.recordings / f"{self.env_steps:012d}.mcap") as file:
-                record_episodes(env, acting(self.learner.policy), file, episodes=1)
+                record_episodes(env, acting(self._policy()), file, episodes=1)
         except OSError as refusal:
             self._trouble(f"no recording at {self.env_steps:,} steps: {refusal.strerror or refusal}")
+
+    def _policy(self) -> ActorCritic:
+        """The policy as it is now, on the CPU: evaluations and recordings are of the reference sim, whatever it trains on."""
+        policy = self.learner.policy
+        return policy if self.env.device.type == "cpu" else deepcopy(policy).to("cpu")
 
     def save(self, *, best: BestCheckpoint | None = None) -> None:
         """Write a checkpoint, `best` where it is that; a disk that refuses it is a trouble, not an end."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -100,7 +101,7 @@ def net_of(env: Env, config: PpoConfig) -> ActorCritic:
 class Rollout:
     """What was seen and done; (steps, n, ...). Allocated once, written in place."""
 
-    def __init__(self, env: Env, steps: int, *, pictures: tuple[str, ...] = ()) -> None:
+    def __init__(self, env: Env, steps: int, *, pictures: tuple[str, ...] = (), memory: Carried | None = None) -> None:
         n, sizes = env.num_worlds, env.obs_sizes
 
         def zeros(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
@@ -117,7 +118,7 @@ class Rollout:
         self.ended = zeros(steps, n, dtype=torch.bool)
         self.began = zeros(steps + 1, n, dtype=torch.bool)
         """Whether an episode began with what is seen at that step: what was remembered is forgotten there."""
-        self.memory: Carried = {}
+        self.memory = {name: value.clone() for name, value in (memory or {}).items()}
         """Of actor and critic, before the first step."""
         self.cut: list[tuple[int, Tensor, Tensor, Obs]] = []
         """Where episodes ran out of time: step, worlds, and what the critic would have seen next, with the pictures."""
@@ -139,29 +140,55 @@ class Ppo:
         self._improve = compiled(self._descend) if config.compiled else self._descend
         self.returns = Normalizer(1).to(env.device)
         self._discounted = torch.zeros(env.num_worlds, device=env.device)
-        self._rollout = Rollout(env, config.horizon, pictures=self.policy.pictures)
-        self._obs: Obs = {}
-        self._groups = (*env.obs_sizes, *self.policy.pictures)
         self._memory = self.policy.begin_both(env.num_worlds)
         """What actor and critic remember where the next rollout begins."""
+        self._rollout = Rollout(env, config.horizon, pictures=self.policy.pictures, memory=self._memory)
+        self._obs: Obs = {}
+        self._groups = (*env.obs_sizes, *self.policy.pictures)
         self._laid = _by_world if self.policy.remembers else _flat
         """How a rollout is laid out to be learned from: steps one by one, or for a memory whole worlds, their steps in order."""
+        self._everyone = torch.arange(env.num_worlds, device=env.device) if env.is_captured else None
+        self._rate = torch.zeros((), device=env.device)
+        self._told: dict[str, Tensor] = {}
+        """What the last rollout taught, as tensors."""
+        self._bound: tuple[Env, tuple[Callable[[], None], Callable[[], None]]] | None = None
 
     def update(self, env: Env) -> dict[str, float]:
         """Collect one rollout, learn from it, and return what to log."""
         self._calm()
         with torch_threads(self.config.collect_threads):
             self._collect(env)
+        self._rate.fill_(self.learning_rate)
         with torch_threads(self.config.learn_threads):
-            return self._learn()
+            self._repeated(env)[1]()
+        return self._report()
+
+    def _collect(self, env: Env) -> None:
+        if not self._obs:
+            self._see(env.reset().obs)
+        self._repeated(env)[0]()
+        self.env_steps += self._rollout.reward.numel()
+
+    def _repeated(self, env: Env) -> tuple[Callable[[], None], Callable[[], None]]:
+        """Acting and learning, as the environment makes them quick to do over and over."""
+        if self._bound is None or self._bound[0] is not env:
+            mine = (self._random,)
+            self._bound = (
+                env,
+                (
+                    env.repeated(partial(self._act, env), generators=mine),
+                    env.repeated(self._learn, generators=mine),
+                ),
+            )
+        return self._bound[1]
 
     @torch.no_grad()
-    def _collect(self, env: Env) -> None:
+    def _act(self, env: Env) -> None:
+        """One rollout, written in place: on a GPU it is captured, so nothing there looks at a value."""
         policy, roll = self.policy, self._rollout
         roll.cut.clear()
-        obs = self._obs or env.reset().obs
-        roll.memory = self._memory
-        memory = under("actor/", roll.memory)
+        _copy_all(roll.memory, self._memory)
+        obs, memory = self._obs, under("actor/", roll.memory)
         spread = policy.log_std.exp()
         for t in range(self.config.horizon):
             roll.policy_obs[t], roll.critic_obs[t] = obs["policy"], everything(obs)
@@ -172,21 +199,22 @@ class Ppo:
             roll.log_prob[t] = policy.log_prob(mean, roll.action[t])
             step = env.step(roll.action[t])
             roll.reward[t], roll.terminated[t], roll.ended[t] = step.reward, step.terminated, step.ended
-            if step.truncated.any():
-                worlds = step.truncated.nonzero()[:, 0]
+            if self._everyone is not None or step.truncated.any():
+                worlds = step.truncated.nonzero()[:, 0] if self._everyone is None else self._everyone
                 seen = {group: as_bytes(group, step.final_obs[group])[worlds] for group in policy.critic.pictures}
                 roll.cut.append((t, worlds, everything(step.final_obs)[worlds], seen))
-            self._discounted = self._discounted * self.config.discount + step.reward
+            self._discounted.mul_(self.config.discount).add_(step.reward)
             self.returns.observe(self._discounted[:, None])
             self._discounted.masked_fill_(step.ended, 0.0)
             obs, memory, roll.began[t + 1] = step.obs, forgotten(memory, step.ended), step.ended
         roll.critic_obs[-1] = everything(obs)
         for group, pictures in roll.pictures.items():
             pictures[-1] = as_bytes(group, obs[group])
-        self._obs, self._memory = obs, roll.memory | {f"actor/{name}": value for name, value in memory.items()}
-        self.env_steps += roll.reward.numel()
+        _copy_all(self._obs, obs)
+        _copy_all(self._memory, {f"actor/{name}": value for name, value in memory.items()})
 
-    def _learn(self) -> dict[str, float]:
+    def _learn(self) -> None:
+        """Several passes over the rollout; what they found is left as tensors."""
         config, roll, policy = self.config, self._rollout, self.policy
         laid = self._laid
         with torch.no_grad():  # the normalisers rest while the rollout is learned from, so this is done once
@@ -198,28 +226,36 @@ class Ppo:
         columns |= {group: laid(pictures[:-1]) for group, pictures in roll.pictures.items()}
         if policy.remembers:
             columns |= {"began": laid(roll.began[:-1])} | roll.memory
-        mean_reward = float(roll.reward.mean())
+        mean_reward = roll.reward.mean()
         roll.reward.mul_((self.returns.var + 1e-8).rsqrt().to(roll.reward.dtype))
         columns |= self._estimate()
         sums = torch.zeros(config.epochs, len(LOGGED), device=roll.reward.device)
-        rate = torch.tensor(self.learning_rate, device=roll.reward.device)
         for epoch in range(config.epochs):
             if config.recompute_advantages and epoch:
                 columns |= {name: column for name, column in self._estimate().items() if name != "value"}
             for rows in self._minibatches(len(columns["action"])):
-                self._improve(rate, sums[epoch], rows, columns)
-        means = sums / config.minibatches
-        self._adapt(means[-1, LOGGED.index("kl")].item())
+                self._improve(self._rate, sums[epoch], rows, columns)
         # after the epochs, so that stored and recomputed probabilities were normalised alike
         policy.policy_norm.observe(_flat(roll.policy_obs))
         policy.critic_norm.observe(_flat(roll.critic_obs[:-1]))
+        explained = _explained(columns["value"], columns["target"])
+        self._told = {"reward": mean_reward, "means": sums / config.minibatches, "explained": explained}
+
+    def _report(self) -> dict[str, float]:
+        """What to log; and the learning rate of the next update follows from it."""
+        means = self._told["means"].cpu()
+        self._adapt(means[-1, LOGGED.index("kl")].item())
         return {
-            "reward": mean_reward,
+            "reward": self._told["reward"].item(),
             **dict(zip(LOGGED, means.mean(0).tolist(), strict=True)),
-            "explained": _explained(columns["value"], columns["target"]),
+            "explained": self._told["explained"].item(),
             "learning_rate": self.learning_rate,
-            "std": policy.log_std.exp().mean().item(),
+            "std": self.policy.log_std.exp().mean().item(),
         }
+
+    def _see(self, obs: Obs) -> None:
+        """Take what the next action follows from, in tensors of its own."""
+        self._obs = {group: obs[group].clone() for group in self._groups}
 
     def _descend(self, rate: Tensor, sums: Tensor, rows: Tensor, columns: dict[str, Tensor]) -> None:
         """One step down the gradient of the loss over a minibatch, the `rows` of `columns`; adds what is `LOGGED` to `sums`."""
@@ -263,7 +299,7 @@ class Ppo:
             for t, worlds, value in zip(times, rows, final.split([len(worlds) for worlds in rows]), strict=True):
                 reached[t, worlds] = value
         at_end = forgotten({name: value[:, -2] for name, value in memory.items()}, roll.began[-1])
-        self._memory = self._memory | {f"critic/{name}": value for name, value in at_end.items()}
+        _copy_all(self._memory, {f"critic/{name}": value for name, value in at_end.items()})
         advantage = advantages(
             reward=roll.reward,
             value=values[:-1],
@@ -285,7 +321,11 @@ class Ppo:
 
     def _minibatches(self, samples: int) -> Iterator[Tensor]:
         """All samples once, in random order."""
-        order = torch.randperm(samples, generator=self._random, device=self._random.device)
+        device = self._random.device
+        if self._everyone is None:
+            order = torch.randperm(samples, generator=self._random, device=device)
+        else:  # which can be captured
+            order = torch.rand(samples, generator=self._random, device=device).argsort()
         yield from order.chunk(self.config.minibatches)
 
     @torch.no_grad()
@@ -314,9 +354,7 @@ class Ppo:
         """Everything that the next update depends on, as named tensors."""
         saved = {f"policy/{name}": value for name, value in self.policy.state_dict().items()}
         saved |= {f"returns/{name}": value for name, value in self.returns.state_dict().items()}
-        saved |= {
-            f"obs/{group}": value for group, value in self._obs.items() if group in self._groups
-        }  # no picture that nobody sees
+        saved |= {f"obs/{group}": value for group, value in self._obs.items()}  # no picture that nobody sees
         saved |= {f"memory/{name}": value for name, value in self._memory.items()}
         saved |= {f"optimizer/{name}": value for name, value in self._adam.state().items()}
         saved["learning_rate"] = torch.tensor(self.learning_rate, dtype=torch.float64)
@@ -329,8 +367,11 @@ class Ppo:
         self.policy.load_state_dict(under("policy/", saved))
         self.returns.load_state_dict(under("returns/", saved))
         seen = under("obs/", saved)  # in any order, and the critic sees groups side by side
-        self._obs = {group: seen[group].clone() for group in self._groups if group in seen}
-        self._memory = {name: saved[f"memory/{name}"].clone() for name in self._memory}
+        if self._obs:
+            _copy_all(self._obs, seen)
+        elif seen:
+            self._see(seen)
+        _copy_all(self._memory, {name: saved[f"memory/{name}"] for name in self._memory})
         self._adam.load(under("optimizer/", saved))
         self.learning_rate = saved["learning_rate"].item()
         self._discounted.copy_(saved["discounted"])
@@ -338,9 +379,16 @@ class Ppo:
         self.env_steps = int(saved["env_steps"])
 
 
-def _explained(value: Tensor, target: Tensor) -> float:
-    """Share of the targets' variance that the critic foresaw."""
-    return 1.0 - ((target - value).var() / (target.var() + 1e-8)).item()
+def _explained(value: Tensor, target: Tensor) -> Tensor:
+    """Share of the targets' variance that the critic foresaw; ()."""
+    return 1.0 - (target - value).var() / (target.var() + 1e-8)
+
+
+def _copy_all(own: Mapping[str, Tensor], values: Mapping[str, Tensor]) -> None:
+    """Copy in place, because what was captured holds on to the tensors themselves."""
+    for name, value in values.items():
+        if name in own:
+            own[name].copy_(value)
 
 
 def _check(config: PpoConfig, policy: ActorCritic, num_worlds: int) -> None:
