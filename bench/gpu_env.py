@@ -1,4 +1,4 @@
-"""What an environment costs on a GPU beside its physics: bare MuJoCo Warp, the environment, and the environment with a policy.
+"""What an environment costs on a GPU beside its physics: bare MuJoCo Warp, the environment alone, with a policy, and in training.
 
     python bench/gpu_env.py [--tasks ant-walk quadruped-walk] [--worlds 4096 16384] [--rounds 7] [--out FILE] [--profile]
 
@@ -25,6 +25,7 @@ from torch import Tensor, nn
 
 import paddock
 from paddock.env import Environment
+from paddock.learn.ppo import Ppo, PpoConfig
 from paddock.sims.gpu import STATE, GpuSim
 from paddock.sims.graphs import Graph
 from paddock.sims.streams import on_stream
@@ -83,17 +84,29 @@ class Acting:
             self.obs.copy_(self.env.step(mean + noise).obs["policy"])
 
 
-def timed(work: Callable[[], None], device: torch.device) -> float:
+class Training:
+    """PPO with networks as wide as those that others train walkers with, a rollout and its update at a time."""
+
+    def __init__(self, env: Environment) -> None:
+        self.env, self.config = env, PpoConfig(horizon=STEPS, hidden=(512, 256, 128))
+        self.learner = Ppo(env, self.config, seed=0)
+
+    def update(self) -> None:
+        self.env.settle()
+        self.learner.update(self.env)
+
+
+def timed(work: Callable[[], None], device: torch.device, times: int = STEPS) -> float:
     """Seconds that a turn of `work` takes."""
     torch.cuda.synchronize(device)
     began = time.perf_counter()
-    for _ in range(STEPS):
+    for _ in range(times):
         work()
     torch.cuda.synchronize(device)
     return time.perf_counter() - began
 
 
-def measure(task: str, num_worlds: int, rounds: int, *, profile: bool) -> dict[str, Any]:
+def measure(task: str, num_worlds: int, rounds: int, *, train: bool, profile: bool) -> dict[str, Any]:
     began = time.perf_counter()
     env = paddock.make(task, num_worlds=num_worlds, seed=0, sim="gpu")
     env.reset(stagger=True)
@@ -102,16 +115,20 @@ def measure(task: str, num_worlds: int, rounds: int, *, profile: bool) -> dict[s
         randomly()
     acting = Acting(env)
     with_policy = env.repeated(acting.step, generators=(acting.random,))
-    bare = Bare(env)
+    bare, training = Bare(env), Training(env) if train else None
     contenders: dict[str, Callable[[], None]] = {"bare": bare.again, "env": randomly, "env and policy": with_policy}
     for work in contenders.values():
         timed(work, env.device)
+    if training is not None:
+        timed(training.update, env.device, 3)
     print(f"{task} {num_worlds}: ready after {time.perf_counter() - began:.0f} s", flush=True)
-    seconds: dict[str, list[float]] = {name: [] for name in contenders}
+    seconds: dict[str, list[float]] = {name: [] for name in (*contenders, *(["training"] if training else []))}
     for _ in range(rounds):
         bare.follow()
         for name, work in contenders.items():
             seconds[name].append(timed(work, env.device))
+        if training is not None:
+            seconds["training"].append(timed(training.update, env.device, 1))
     if profile:
         for name, work in contenders.items():
             show_kernels(name, work)
@@ -159,13 +176,14 @@ def main() -> None:
     parser.add_argument("--worlds", nargs="+", type=int, default=[4096, 16384])
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--out", type=Path, default=ROOT / "bench" / "results" / "gpu_env.json")
+    parser.add_argument("--training", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--profile", action="store_true", help="also say where the time of a step goes, kernel by kernel")
     asked = parser.parse_args()
     packages = {name: version(name) for name in ("mujoco", "mujoco-warp", "warp-lang", "torch")}
     rows: list[dict[str, Any]] = []
     for task in asked.tasks:
         for num_worlds in asked.worlds:
-            rows.append(measure(task, num_worlds, asked.rounds, profile=asked.profile))
+            rows.append(measure(task, num_worlds, asked.rounds, train=asked.training, profile=asked.profile))
             found = {"gpu": torch.cuda.get_device_name(0), "versions": packages, "steps": STEPS, "rows": rows}
             asked.out.write_text(json.dumps(found, indent=1) + "\n")
 
