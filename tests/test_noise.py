@@ -17,6 +17,7 @@ from paddock.errors import BadTerm, PaddockError
 from paddock.learn.actor_critic import ActorCritic
 from paddock.tasks import noise as noises
 from paddock.tasks.noise import Noise, chain
+from paddock.tasks.readings import READINGS
 
 DT = 0.02
 WORLDS, AXES = 64, 3
@@ -237,7 +238,7 @@ def test_a_controller_has_no_noise_of_its_own() -> None:
     base = paddock.find_task("quadruped-stand")
     task = replace(base, noise={"gyro": noises.MEMS_GYRO}, history={"gyro": 2})
     noisy, deployed = paddock.make(task), paddock.make(task.deployed)
-    assert "noise/gyro" in noisy.state.memory and "noise/gyro" not in deployed.state.memory
+    assert READINGS in noisy.state.memory and READINGS not in deployed.state.memory
     actor = ActorCritic(noisy.obs_sizes, noisy.action_size, hidden=(8,), log_std=0.0)
     inputs = controller_graph(deployed, actor).inputs
     assert "carried/memory/history/gyro" in inputs and not any("noise" in name or name == "key" for name in inputs)

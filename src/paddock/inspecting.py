@@ -19,6 +19,7 @@ from paddock.env import Environment, make
 from paddock.messages import ActionRow, MotorRow, ObservationGroup, PictureRow, SensorRow, TaskCard, TermRow
 from paddock.robots.drivetrain import CONTROLS
 from paddock.robots.motors import Motor
+from paddock.tasks.readings import READINGS
 from paddock.tasks.task import Task
 from paddock.terminal import plain_table, screen
 
@@ -71,7 +72,7 @@ def task_card(wanted: str | Task) -> TaskCard:
         ends=_rows(task.done),
         success=None if task.success is None else _row("success", task.success),
         commands=_rows(task.command, state.command),
-        memory=_rows({name: memory for name, memory in task.memories.items() if not name.startswith("noise/")}, state.memory),
+        memory=_rows({name: memory for name, memory in task.memories.items() if name != READINGS}, state.memory),
         noise=_rows(task.noise),
         randomization=_rows(task.randomize, state.params),
         curriculum=None if task.curriculum is None else _row("curriculum", task.curriculum),

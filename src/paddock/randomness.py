@@ -21,6 +21,8 @@ UNIFORM_BITS = 24
 UNIFORM_UNIT = 2.0**-UNIFORM_BITS
 CELL_BITS = UNIFORM_BITS // 2  # the quantile table of the normal distribution has 2^12 cells, its first and last 2^12 again
 CELLS = 1 << CELL_BITS
+COARSE = 1 << 16
+"""Different values of a coarse normal draw."""
 
 
 def _shift_right(x: Tensor, bits: int) -> Tensor:
@@ -88,6 +90,19 @@ def normal(key: Tensor, name: str, count: int, index: Tensor | int = 0) -> Tenso
     return torch.where(cell == 0, outside, torch.where(cell == CELLS - 1, -outside, inside))
 
 
+def coarse_normal(key: Tensor, streams: tuple[tuple[str, int], ...], index: Tensor | int = 0) -> Tensor:
+    """Standard normal draws of several streams side by side, so many of each; (n, sum) float32.
+
+    What sensors add to many columns in every step has to be cheap: four draws share a hash, and each is one of 65,536 quantiles
+    up to +-4.3, scaled to a deviation of exactly 1.
+    """
+    addresses, order, quarters = _quarters(streams, key.device)
+    offset = index * INDEX_STEP
+    moved = key + (offset if isinstance(offset, Tensor) else _signed(offset))
+    parts = (_mix(moved[:, None] + addresses)[:, :, None] >> quarters) & (COARSE - 1)
+    return _coarse_quantiles(key.device)[parts.flatten(1).index_select(1, order)]
+
+
 def _counters(key: Tensor, name: str, count: int, index: Tensor | int) -> Tensor:
     offset = index * INDEX_STEP + stream(name)
     moved = key + (offset if isinstance(offset, Tensor) else _signed(offset))
@@ -107,6 +122,27 @@ def _quantiles(device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
     tail = [quantile((i + 0.5) / CELLS / CELLS) for i in range(CELLS)]
     body = torch.tensor(edges, device=device)
     return body[:-1], body[1:] - body[:-1], torch.tensor(tail, device=device)
+
+
+@cache
+def _quarters(streams: tuple[tuple[str, int], ...], device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
+    """Where each hash of some streams begins, which quarters of all hashes are used, and how far each quarter is shifted."""
+    addresses: list[int] = []
+    order: list[int] = []
+    for name, count in streams:
+        order += range(4 * len(addresses), 4 * len(addresses) + count)
+        addresses += [_signed(stream(name) + i * GOLDEN) for i in range(1, -(-count // 4) + 1)]
+    shifts = [0, 16, 32, 48]
+    numbers = [torch.tensor(values, dtype=torch.int64, device=device) for values in (addresses, order, shifts)]
+    return numbers[0], numbers[1], numbers[2]
+
+
+@cache
+def _coarse_quantiles(device: torch.device) -> Tensor:
+    """The normal quantiles at the middles of equal parts, spread to a variance of 1."""
+    quantile = NormalDist().inv_cdf
+    middles = torch.tensor([quantile((i + 0.5) / COARSE) for i in range(COARSE)], dtype=torch.float64)
+    return (middles / middles.square().mean().sqrt()).to(device, torch.float32)
 
 
 def _signed(value: int) -> int:

@@ -12,7 +12,7 @@ from paddock.env import Environment, make
 from paddock.errors import PaddockError
 from paddock.tasks.curriculum import CURRICULUM
 from paddock.tasks.finding import find_task
-from paddock.tasks.noise import columns
+from paddock.tasks.readings import columns
 from paddock.tasks.task import Task
 
 WORLDS = 3

@@ -18,7 +18,8 @@ from paddock.robots import Robot
 from paddock.tasks.cameras import Camera, check_cameras
 from paddock.tasks.curriculum import Curriculum
 from paddock.tasks.memories import ACT_MEMORY, History
-from paddock.tasks.noise import Noise, NoiseScale, Noisy, Reading, columns
+from paddock.tasks.noise import Noise, NoiseScale
+from paddock.tasks.readings import READINGS, Reading, Readings, columns
 from paddock.tasks.scenes import flat_floor
 from paddock.tasks.sensors import SensorSpec, declare_sensors
 from paddock.tasks.timing import Timing, apply_timing
@@ -199,15 +200,20 @@ class Task:
     def memories(self) -> dict[str, Memory]:
         """The task's own memory, then that of its act and that of its observations."""
         acting = {ACT_MEMORY: self.act} if isinstance(self.act, Memory) else {}
-        scales = tuple(name for name, randomizer in self.randomize.items() if isinstance(randomizer, NoiseScale))
-        noisy = {f"noise/{name}": Noisy(term=self.observe[name], noise=noise, scales=scales) for name, noise in self.noise.items()}
+        noisy = {READINGS: self.readings} if self.noise else {}
         stacked = {f"history/{name}": History(term=self.sensed[name], steps=k) for name, k in self.history.items()}
         return {**self.memory, **acting, **noisy, **stacked}
 
     @cached_property
+    def readings(self) -> Readings:
+        """What its noisy observations report."""
+        scales = tuple(name for name, randomizer in self.randomize.items() if isinstance(randomizer, NoiseScale))
+        return Readings(terms=self.observe, noise=self.noise, scales=scales)
+
+    @cached_property
     def sensed(self) -> dict[str, Term]:
         """The policy's observations as sensors report them, before they are stacked."""
-        return {name: Reading(f"noise/{name}") if name in self.noise else term for name, term in self.observe.items()}
+        return {name: Reading(self.readings, name) if name in self.noise else term for name, term in self.observe.items()}
 
     @cached_property
     def deployed(self) -> Task:
