@@ -100,7 +100,8 @@ def coarse_normal(key: Tensor, streams: tuple[tuple[str, int], ...], index: Tens
     offset = index * INDEX_STEP
     moved = key + (offset if isinstance(offset, Tensor) else _signed(offset))
     parts = (_mix(moved[:, None] + addresses)[:, :, None] >> quarters) & (COARSE - 1)
-    return _coarse_quantiles(key.device)[parts.flatten(1).index_select(1, order)]
+    chosen = parts.flatten(1).index_select(1, order)
+    return _coarse_quantiles(key.device).index_select(0, chosen.flatten()).view_as(chosen)
 
 
 def _counters(key: Tensor, name: str, count: int, index: Tensor | int) -> Tensor:

@@ -68,11 +68,11 @@ class Readings:
 
     def _reported(self, state: State, plan: Plan, drawn: Tensor, offset: Tensor, kept: Tensor | None) -> Tensor:
         clean = torch.cat([columns(self.terms[name](state)) for name in plan.columns], dim=1)
-        reading = clean.clone()
+        reading = clean.clone() if self.scales else clean
         if plan.white:
-            reading[:, : plan.whites] += drawn[:, : plan.whites] * state.constant(plan.white)
+            reading[:, : plan.whites].addcmul_(drawn[:, : plan.whites], state.constant(plan.white))
         if plan.bias:
-            reading[:, plan.offset] += offset
+            reading[:, plan.offset].add_(offset)
         remembered: list[Tensor] = []
         for name, stage, where, own_part in plan.stages:
             before, scoped = reading[:, where], state.scoped(name)
@@ -86,7 +86,7 @@ class Readings:
             reading[:, where] = after[:, :, 0]
             remembered.append(after.flatten(1))
         for name in self.scales:
-            reading = clean + (reading - clean) * state.params[name]
+            reading = torch.lerp(clean, reading, state.params[name])
         return torch.cat([reading, offset, *remembered], dim=1)
 
 
