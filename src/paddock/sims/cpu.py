@@ -19,6 +19,7 @@ from paddock.sims.histories import Histories
 VEL, ACC, NONE = (int(s) for s in (mujoco.mjtStage.mjSTAGE_VEL, mujoco.mjtStage.mjSTAGE_ACC, mujoco.mjtStage.mjSTAGE_NONE))
 # contacts or constraints left out for want of memory, positions, velocities or accelerations that are no numbers, bad controls
 FATAL_WARNINGS = slice(int(mujoco.mjtWarning.mjWARN_CONTACTFULL), int(mujoco.mjtWarning.mjWARN_BADCTRL) + 1)
+FEW = 8
 WRITABLE = ("qpos", "qvel", "act", "xfrc_applied", "qfrc_applied", "mocap_pos", "mocap_quat")
 
 
@@ -113,7 +114,9 @@ class CpuSim:
         with self._containing_errors():
             if self._histories is not None:
                 self._histories.begin(_ids(worlds), stage=self._after_write)
-            self._batch.forward(_ids(worlds), stage=self._after_write)
+        for ids in _portions(_ids(worlds)):
+            with self._containing_errors():
+                self._batch.forward(ids, stage=self._after_write)
         self._refresh(_ids(worlds))
         if self._after_write == VEL:
             self._sensordata32[_ids(worlds)[:, None], self._step_sensors] = 0.0
@@ -133,7 +136,8 @@ class CpuSim:
 
     def set_const(self, worlds: Worlds) -> None:
         self.derives_constants = True
-        self._batch.set_const(_ids(worlds))
+        for ids in _portions(_ids(worlds)):
+            self._batch.set_const(ids)
 
     def save(self) -> dict[str, Tensor]:
         saved = {"rows": torch.from_numpy(self._batch.state.copy())}
@@ -177,6 +181,11 @@ class CpuSim:
             return self._batch.bind(name)
         except ValueError:
             raise unknown("MjData field", name, DATA_FIELDS) from None
+
+
+def _portions(ids: np.ndarray) -> Sequence[np.ndarray]:
+    """A few worlds one by one: until the engine's threads are awake, one has long done them all."""
+    return ids[:, None] if len(ids) <= FEW else (ids,)
 
 
 def _ids(worlds: Worlds) -> np.ndarray:
