@@ -325,7 +325,7 @@ class Sim(Protocol):
         """Give a model field a value per world."""
 
     def write_model(self, name: str, value: Tensor, worlds: Worlds) -> None:
-        """Set an expanded model field; value is (k, ...) with MjModel's shape behind."""
+        """Set an expanded model field; value is (k, ...) with MjModel's shape behind. It holds from the next step on."""
 
     def set_const(self, worlds: Worlds) -> None:
         """Recompute what the engine derives from the model fields written."""

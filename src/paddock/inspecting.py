@@ -255,7 +255,7 @@ def show(card: TaskCard) -> None:
     _section(console, "start, success, expert", (card.reset, *success, *expert))
     _section(console, "commands", card.commands, note="what an operator asks for, random in training")
     _section(console, "memory", card.memory, note="what the task remembers, saved with it")
-    _section(console, "randomisation", card.randomization, note="drawn anew for every episode")
+    _section(console, "randomisation", card.randomization, note="drawn anew for every episode, and as often as Every says")
     curriculum = () if card.curriculum is None else (card.curriculum,)
     _section(console, "curriculum", curriculum, note="in training alone; elsewhere it is the whole task")
 

@@ -185,7 +185,7 @@ class CpuSim:
 
 def _portions(ids: np.ndarray) -> Sequence[np.ndarray]:
     """A few worlds one by one: until the engine's threads are awake, one has long done them all."""
-    return ids[:, None] if len(ids) <= FEW else (ids,)
+    return [*ids[:, None]] if len(ids) <= FEW else [ids]
 
 
 def _ids(worlds: Worlds) -> np.ndarray:

@@ -8,8 +8,9 @@ from torch import Tensor
 from paddock.contracts import State, Term
 from paddock.errors import BadTerm, blame
 from paddock.tasks.curriculum import CURRICULUM
+from paddock.tasks.randomizers import Disturbance, LookRandomizer, ModelRandomizer
 from paddock.tasks.sensors import SensorSpec
-from paddock.tasks.task import Disturbance, LookRandomizer, ModelRandomizer, Task
+from paddock.tasks.task import Task
 
 RESERVED_ENDS = ("failed", "success", "truncated")
 """What a step already says about an episode's end."""

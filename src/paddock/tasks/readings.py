@@ -85,9 +85,12 @@ class Readings:
                 after = stage.next(scoped, before, kept[:, own_part].unflatten(1, (-1, stage.slots)))
             reading[:, where] = after[:, :, 0]
             remembered.append(after.flatten(1))
+        return torch.cat([self._scaled(state, clean, reading), offset, *remembered], dim=1)
+
+    def _scaled(self, state: State, clean: Tensor, reading: Tensor) -> Tensor:
         for name in self.scales:
             reading = torch.lerp(clean, reading, state.params[name])
-        return torch.cat([reading, offset, *remembered], dim=1)
+        return reading
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,8 +108,8 @@ class Reading:
 class Plan:
     """Where everything lies in the memory, and how large the errors are.
 
-    Observations stand in an order in which white noise, offsets and walks are runs of columns: those with white noise first,
-    those with an offset last, those whose offset walks in the middle of these.
+    Observations stand in an order in which white noise, offsets and walks are runs of columns: those with white noise first, then
+    those with an offset, those whose offset walks in the middle of these.
     """
 
     columns: Mapping[str, slice]
@@ -114,7 +117,9 @@ class Plan:
     white: tuple[float, ...]
     """Deviation of each column that has white noise; these are the first."""
     bias: tuple[float, ...]
-    """Deviation of each column that has an offset, when an episode begins; these are the last."""
+    """Deviation of each column that has an offset, when an episode begins."""
+    offset: slice
+    """These columns."""
     walk: tuple[float, ...]
     """Deviation of the change in a step of each offset that walks."""
     offset_parts: tuple[int, int, int]
@@ -130,16 +135,10 @@ class Plan:
         return len(self.white)
 
     @cached_property
-    def width(self) -> int:
-        return max(where.stop for where in self.columns.values())
-
-    @cached_property
-    def offset(self) -> slice:
-        return slice(self.width - len(self.bias), self.width)
-
-    @cached_property
     def kept_offset(self) -> slice:
-        return slice(self.width, self.width + len(self.bias))
+        """Where the memory holds the offsets: behind the readings."""
+        width = max(where.stop for where in self.columns.values())
+        return slice(width, width + len(self.bias))
 
 
 def plan_of(noise: Mapping[str, Noise], widths: Mapping[str, int], control_dt: float) -> Plan:
@@ -174,6 +173,7 @@ def plan_of(noise: Mapping[str, Noise], widths: Mapping[str, int], control_dt: f
         columns=where,
         white=tuple(one for name in has_white for one in heads[name].white),
         bias=bias,
+        offset=slice(where[has_offset[0]].start, where[has_offset[-1]].stop) if has_offset else slice(0, 0),
         walk=walk,
         offset_parts=(before, len(walk), len(bias) - before - len(walk)),
         begin=(*white_streams, *((f"noise/{name}:bias", widths[name]) for name in has_offset)),
