@@ -96,11 +96,12 @@ def coarse_normal(key: Tensor, streams: tuple[tuple[str, int], ...], index: Tens
     What sensors add to many columns in every step has to be cheap: four draws share a hash, and each is one of 65,536 quantiles
     up to +-4.3, scaled to a deviation of exactly 1.
     """
-    addresses, order, quarters = _quarters(streams, key.device)
+    addresses, order = _quarters(streams, key.device)
     offset = index * INDEX_STEP
     moved = key + (offset if isinstance(offset, Tensor) else _signed(offset))
-    parts = (_mix(moved[:, None] + addresses)[:, :, None] >> quarters) & (COARSE - 1)
-    chosen = parts.flatten(1).index_select(1, order)
+    hashes = _mix(moved[:, None] + addresses)
+    quarters = torch.cat([hashes, hashes >> 16, hashes >> 32, hashes >> 48], dim=1)
+    chosen = quarters.index_select(1, order) & (COARSE - 1)
     return _coarse_quantiles(key.device).index_select(0, chosen.flatten()).view_as(chosen)
 
 
@@ -126,16 +127,15 @@ def _quantiles(device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
 
 
 @cache
-def _quarters(streams: tuple[tuple[str, int], ...], device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
-    """Where each hash of some streams begins, which quarters of all hashes are used, and how far each quarter is shifted."""
+def _quarters(streams: tuple[tuple[str, int], ...], device: torch.device) -> tuple[Tensor, Tensor]:
+    """Where each hash of some streams begins, and which of all their quarters, the low ones first, are used."""
     addresses: list[int] = []
-    order: list[int] = []
+    used: list[tuple[int, int]] = []
     for name, count in streams:
-        order += range(4 * len(addresses), 4 * len(addresses) + count)
+        used += [divmod(4 * len(addresses) + i, 4) for i in range(count)]
         addresses += [_signed(stream(name) + i * GOLDEN) for i in range(1, -(-count // 4) + 1)]
-    shifts = [0, 16, 32, 48]
-    numbers = [torch.tensor(values, dtype=torch.int64, device=device) for values in (addresses, order, shifts)]
-    return numbers[0], numbers[1], numbers[2]
+    order = [quarter * len(addresses) + number for number, quarter in used]
+    return torch.tensor(addresses, device=device), torch.tensor(order, device=device)
 
 
 @cache
