@@ -44,6 +44,8 @@ class Layout:
     bodies: Mapping[str, int]
     home_qpos: Tensor
     """The keyframe `home`, or the model's qpos0; (nq,)."""
+    home_room: tuple[tuple[float, float], ...]
+    """How far each column of qpos may go down and up from home until its joint's limits; infinite where there are none."""
     home_joint: Tensor
     """Home position of each actuator's joint, or the middle of its range where it drives none; (nu,)."""
     on_joint: Tensor

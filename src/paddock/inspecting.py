@@ -40,6 +40,7 @@ UNITS = {
     "framelinacc": "m/s²",
     "subtreecom": "m",
     "rangefinder": "m",
+    "height scan": "m",
     "touch": "N",
     "contact": "N",
     "force": "N",
@@ -146,6 +147,7 @@ def _observations(env: Environment) -> tuple[ObservationGroup, ...]:
 
 def _sensor(model: mujoco.MjModel, i: int) -> SensorRow:
     kind = mujoco.mjtSensor(model.sensor_type[i]).name.removeprefix("mjSENS_").lower()
+    kind = "height scan" if kind == "user" else kind
     unit = UNITS.get(kind, "")
     on_joint = model.sensor_objtype[i] == mujoco.mjtObj.mjOBJ_JOINT
     if on_joint and model.jnt_type[model.sensor_objid[i]] == mujoco.mjtJoint.mjJNT_SLIDE:

@@ -14,6 +14,7 @@ from paddock.contracts import Worlds
 from paddock.cores import usable_cores
 from paddock.errors import BrokenModel, PaddockError, unknown
 from paddock.sims.engine import stop_engine_timers
+from paddock.sims.heading_scans import HeadingScans
 from paddock.sims.histories import Histories
 
 VEL, ACC, NONE = (int(s) for s in (mujoco.mjtStage.mjSTAGE_VEL, mujoco.mjtStage.mjSTAGE_ACC, mujoco.mjtStage.mjSTAGE_NONE))
@@ -78,6 +79,7 @@ class CpuSim:
         self._mirrors = [(getattr(self, name).numpy(), self._rows[name]) for name in ("qpos", "qvel", "act")]
         self._mirrors.append((self._sensordata32, self._output("sensordata")))
         self._mirrors += [(value.numpy(), self._output(name)) for name, value in self.fields.items()]
+        self._scans = HeadingScans(model, self._batch, self._sensordata32)
         self._histories = Histories(model, self._batch) if (model.sensor_history[:, 0] > 0).any() else None
         try:
             self._batch.forward(stage=self._after_write)
@@ -96,6 +98,8 @@ class CpuSim:
             self._warned = True
             self.failed |= torch.from_numpy(warned.any(axis=1))
         self._refresh()
+        if self._scans:
+            self._scans.look()
 
     def reset(self, worlds: Worlds) -> None:
         if self._keeps_fields or self._warned:
@@ -118,6 +122,8 @@ class CpuSim:
             with self._containing_errors():
                 self._batch.forward(ids, stage=self._after_write)
         self._refresh(_ids(worlds))
+        if self._scans:
+            self._scans.look(_ids(worlds))
         if self._after_write == VEL:
             self._sensordata32[_ids(worlds)[:, None], self._step_sensors] = 0.0
 
