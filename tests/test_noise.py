@@ -255,6 +255,7 @@ def test_mistakes_have_names() -> None:
         lambda: noises.Gaussian((0.1, -0.1)),
         lambda: noises.Quantised(0.0),
         lambda: noises.Dropout(1.5),
+        lambda: noises.Proportional(0.1, power=0),
         lambda: chain(),
         lambda: t.NoiseScale((2.0, 1.0)),
     ):

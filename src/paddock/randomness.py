@@ -135,7 +135,7 @@ def _quarters(streams: tuple[tuple[str, int], ...], device: torch.device) -> tup
         used += [divmod(4 * len(addresses) + i, 4) for i in range(count)]
         addresses += [_signed(stream(name) + i * GOLDEN) for i in range(1, -(-count // 4) + 1)]
     order = [quarter * len(addresses) + number for number, quarter in used]
-    return torch.tensor(addresses, device=device), torch.tensor(order, device=device)
+    return torch.tensor(addresses, dtype=torch.int64, device=device), torch.tensor(order, dtype=torch.int64, device=device)
 
 
 @cache

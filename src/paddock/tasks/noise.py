@@ -231,6 +231,8 @@ class Proportional(Forgetful):
 
     def __post_init__(self) -> None:
         _check(self, self.std)
+        if self.power < 1:
+            raise PaddockError(f"{self}: a power of {self.power}; wanted 1 or more. Gaussian is an error of one size.")
 
     def read(self, state: State, clean: Tensor) -> Tensor:
         size = clean.abs()
