@@ -68,7 +68,7 @@ def task_card(wanted: str | Task) -> TaskCard:
         actions=_actions(env),
         motors=_motors(env),
         observations=_observations(env),
-        sensors=tuple(_sensor(model, i) for i in range(model.nsensor)),
+        sensors=tuple(_sensor(model, i, task.control_dt) for i in range(model.nsensor)),
         rewards=tuple(_row(name, term, weight=weight) for name, (weight, term) in task.reward.items()),
         ends=_rows(task.done),
         success=None if task.success is None else _row("success", task.success),
@@ -145,9 +145,10 @@ def _observations(env: Environment) -> tuple[ObservationGroup, ...]:
     )
 
 
-def _sensor(model: mujoco.MjModel, i: int) -> SensorRow:
+def _sensor(model: mujoco.MjModel, i: int, control_dt: float) -> SensorRow:
     kind = mujoco.mjtSensor(model.sensor_type[i]).name.removeprefix("mjSENS_").lower()
-    kind = "height scan" if kind == "user" else kind
+    is_read_by_sim = kind == "user"
+    kind = "height scan" if is_read_by_sim else kind
     unit = UNITS.get(kind, "")
     on_joint = model.sensor_objtype[i] == mujoco.mjtObj.mjOBJ_JOINT
     if on_joint and model.jnt_type[model.sensor_objid[i]] == mujoco.mjtJoint.mjJNT_SLIDE:
@@ -158,7 +159,7 @@ def _sensor(model: mujoco.MjModel, i: int) -> SensorRow:
         size=int(model.sensor_dim[i]),
         stage=STAGES[int(model.sensor_needstage[i])],
         unit=unit,
-        every_s=_short(float(model.sensor_interval[i, 0])),
+        every_s=_short(control_dt if is_read_by_sim else float(model.sensor_interval[i, 0])),
         delay_s=_short(math.ceil(model.sensor_delay[i] / model.opt.timestep - 1e-6) * model.opt.timestep),
     )
 
