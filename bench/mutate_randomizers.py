@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from paddock import terms as t
-from paddock.tasks.noise import Noisy
+from paddock.tasks.readings import Readings
 
 ROOT = Path(__file__).parent.parent
 OUT = ROOT / "bench" / "results" / "randomizers.json"
@@ -52,7 +52,7 @@ def passes(test: str, patch: pytest.MonkeyPatch, mutated: str = "") -> bool:
     """Whether a test passes, with one randomiser mutated or none; anything but a passed or a failed test is an error."""
     with patch.context() as during:
         if mutated == "NoiseScale":
-            during.setattr(Noisy, "_scaled", lambda self, state, clean, kept: kept)
+            during.setattr(Readings, "_scaled", lambda self, state, clean, reading: reading)
         elif mutated:
             kind = getattr(t, mutated)
             verb = next(name for name in NOTHING if hasattr(kind, name))

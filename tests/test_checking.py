@@ -52,6 +52,8 @@ class Shrinking:
             {"randomize": {"odd": t.NearHome()}},
             "randomize 'odd' is a NearHome, which neither draws model fields or looks nor pushes",
         ),
+        ({"randomize": {"often": t.Every(0.01, t.Gravity((0.5, 1.0)))}}, "'often' draws every 0.01 s, less than one control step"),
+        ({"noise": {"joint_pos": 0.1}}, r"noise 'joint_pos' is a float, which is no noise such as Gaussian\(0.1\)"),
         ({"history": {"joint_pos": 0}}, "history of 'joint_pos' over 0 steps"),
         ({"episode_s": -1.0}, "episode_s is -1.0, less than one control step"),
         ({"reset": t.Uniform(joints={"hing": (0, 1)})}, "reset: unknown joint 'hing'. Did you mean 'hinge'"),

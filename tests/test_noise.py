@@ -17,6 +17,7 @@ from paddock.errors import BadTerm, PaddockError
 from paddock.learn.actor_critic import ActorCritic
 from paddock.tasks import noise as noises
 from paddock.tasks.noise import Noise, chain
+from paddock.tasks.readings import READINGS
 
 DT = 0.02
 WORLDS, AXES = 64, 3
@@ -37,8 +38,10 @@ class Constant:
 class Clock:
     """A reading that grows with every step."""
 
+    columns: int = 1
+
     def __call__(self, state: State) -> Tensor:
-        return state.time[:, None]
+        return state.time[:, None].expand(-1, self.columns)
 
 
 def resting(noise: Noise, *, clean: Callable[[State], Tensor] | None = None, seconds: float = 20.0, **changes: object) -> Task:
@@ -138,21 +141,49 @@ def allan_variance(values: Tensor, length: int) -> float:
     return float((whole[1:] - whole[:-1]).square().mean() / 2)
 
 
-@pytest.mark.parametrize("preset", ["mems_gyro", "mems_accelerometer"])
-def test_inertial_presets_have_the_allan_variance_of_their_data_sheet(preset: str) -> None:
+def test_inertial_presets_have_the_allan_variance_of_their_data_sheet() -> None:
     """Falling with time where white noise rules, rising where the walk does: N^2 / 2 tau + K^2 tau / 3."""
-    noise = noises.PRESETS[preset]
-    assert isinstance(noise, noises.Chain)
-    density, bias, drift = noise.stages
-    assert isinstance(density, noises.Density) and isinstance(bias, noises.Bias) and isinstance(drift, noises.Drift)
-    assert isinstance(density.per_root_hz, float) and isinstance(drift.per_root_s, float) and isinstance(bias.std, float)
-    seen = readings(resting(noise, seconds=200.0), worlds=128)
-    for length in (1, 10, 100, 1000):
-        tau = length * DT
-        expected = density.per_root_hz**2 / (2 * tau) + drift.per_root_s**2 * tau / 3
-        assert allan_variance(seen, length) == pytest.approx(expected, rel=0.15), f"at {tau:g} s"
-    switched_on = seen[:50].mean(0)
-    assert deviation(switched_on) == pytest.approx(bias.std, rel=0.15)
+    presets = {"gyro": noises.MEMS_GYRO, "accelerometer": noises.MEMS_ACCELEROMETER}
+    task = replace(resting(noises.Bias(1.0), seconds=200.0), observe=dict.fromkeys(presets, Constant(0.0)), noise=presets)
+    for seen, noise in zip(readings(task, worlds=128).split(AXES, dim=2), presets.values(), strict=True):
+        density, bias, drift = noise.stages
+        assert isinstance(density, noises.Density) and isinstance(bias, noises.Bias) and isinstance(drift, noises.Drift)
+        assert isinstance(density.per_root_hz, float) and isinstance(drift.per_root_s, float) and isinstance(bias.std, float)
+        for length in (1, 10, 100, 1000):
+            tau = length * DT
+            expected = density.per_root_hz**2 / (2 * tau) + drift.per_root_s**2 * tau / 3
+            assert allan_variance(seen, length) == pytest.approx(expected, rel=0.15), f"at {tau:g} s"
+        switched_on = seen[:50].mean(0)
+        assert deviation(switched_on) == pytest.approx(bias.std, rel=0.15)
+
+
+def test_what_one_observation_reports_does_not_depend_on_the_others() -> None:
+    kinds: dict[str, Noise] = {
+        "lost": noises.Dropout(0.3),
+        "offset": noises.Bias(0.3),
+        "walk": noises.Drift(0.5),
+        "whole": chain(noises.Bias(0.2), noises.Gaussian(0.1), noises.Quantised(0.05), noises.Drift(0.1), noises.Dropout(0.2)),
+        "white": noises.Gaussian((0.1, 0.2, 0.3)),
+        "all": chain(noises.MEMS_ACCELEROMETER, noises.Drift(0.2), noises.Uniform(0.01)),
+        "both": chain(noises.Gaussian(0.1), noises.Bias(0.2)),
+    }
+
+    def seen(*names: str) -> Task:
+        clock = {name: Clock(columns=AXES) for name in names}
+        return replace(resting(noises.Bias(0.1)), observe=clock, noise={name: kinds[name] for name in names})
+
+    together = readings(seen(*kinds), steps=40, worlds=3).split(AXES, dim=2)
+    for name, reported in zip(kinds, together, strict=True):
+        assert torch.equal(reported, readings(seen(name), steps=40, worlds=3)), name
+        assert reported.flatten(1).unique(dim=1).shape[1] == 3 * AXES, name  # no two columns or worlds the same
+
+
+def test_errors_behind_others_are_as_large_as_those_in_front() -> None:
+    """In front they are drawn with those of all observations, behind for themselves."""
+    seen = readings(resting(chain(noises.Quantised(1e-6), noises.Gaussian(0.3), noises.Bias(0.4), noises.Drift(0.1))), worlds=256)
+    assert deviation(seen[1:] - seen[:-1]) == pytest.approx((2 * 0.3**2 + 0.1**2 * DT) ** 0.5, rel=0.02)
+    assert deviation(seen[0]) == pytest.approx(0.5, rel=0.05)
+    assert deviation(seen[-1]) == pytest.approx((0.5**2 + 0.1**2 * 20) ** 0.5, rel=0.05)
 
 
 @pytest.mark.parametrize("preset", noises.PRESETS)
@@ -224,6 +255,7 @@ def test_mistakes_have_names() -> None:
         lambda: noises.Gaussian((0.1, -0.1)),
         lambda: noises.Quantised(0.0),
         lambda: noises.Dropout(1.5),
+        lambda: noises.Proportional(0.1, power=0),
         lambda: chain(),
         lambda: t.NoiseScale((2.0, 1.0)),
     ):
@@ -237,7 +269,7 @@ def test_a_controller_has_no_noise_of_its_own() -> None:
     base = paddock.find_task("quadruped-stand")
     task = replace(base, noise={"gyro": noises.MEMS_GYRO}, history={"gyro": 2})
     noisy, deployed = paddock.make(task), paddock.make(task.deployed)
-    assert "noise/gyro" in noisy.state.memory and "noise/gyro" not in deployed.state.memory
+    assert READINGS in noisy.state.memory and READINGS not in deployed.state.memory
     actor = ActorCritic(noisy.obs_sizes, noisy.action_size, hidden=(8,), log_std=0.0)
     inputs = controller_graph(deployed, actor).inputs
     assert "carried/memory/history/gyro" in inputs and not any("noise" in name or name == "key" for name in inputs)

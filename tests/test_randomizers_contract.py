@@ -7,7 +7,7 @@ import torch
 
 import paddock
 from paddock import terms as t
-from paddock.tasks.task import ModelRandomizer
+from paddock.tasks.randomizers import ModelRandomizer
 from randomizer_rig import rig, run
 
 FACTOR = (0.5, 2.0)

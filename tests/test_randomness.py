@@ -113,6 +113,17 @@ def test_normal_is_normal_far_into_its_tails() -> None:
     assert 4.5 < np.abs(drawn).max() < 5.5
 
 
+def test_coarse_normals_are_normal_and_independent() -> None:
+    drawn = randomness.coarse_normal(KEY, (("a", 5), ("b", 3)), index=WORLDS)
+    assert torch.equal(drawn[:, 5:], randomness.coarse_normal(KEY, (("b", 3),), index=WORLDS))
+    assert torch.equal(drawn[7:9], randomness.coarse_normal(KEY[7:9], (("a", 5), ("b", 3)), index=WORLDS[7:9]))
+    related = np.corrcoef(drawn.T) - np.eye(8)  # four of one hash among them
+    assert np.abs(related).max() < 5 / np.sqrt(len(drawn))
+    many = torch.cat([randomness.coarse_normal(KEY, (("c", 64),), index=i) for i in range(4)]).flatten().double().numpy()
+    assert stats.kstest(many, "norm").pvalue > 1e-4
+    assert abs(many.var() - 1) < 5 * np.sqrt(2 / many.size) and 4.2 < np.abs(many).max() < 4.4
+
+
 def test_choice_is_fair_and_within_bounds() -> None:
     drawn = randomness.choice(KEY, "c", 7, 16).flatten().numpy()
     assert set(drawn) == set(range(7))

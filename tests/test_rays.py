@@ -4,12 +4,14 @@ import math
 
 import mujoco
 import numpy as np
+import pytest
 import torch
 
 import paddock
 from models import pole_task, world_of
 from paddock import Environment, Robot
 from paddock import terms as t
+from paddock.errors import PaddockError
 
 ROOM = """
 <mujoco>
@@ -115,3 +117,73 @@ def test_a_height_scan_sees_a_step() -> None:
         expected = np.repeat(1.0 - np.array(over), 3)
         np.testing.assert_allclose(env.state.sensor("scan")[world], expected, atol=1e-5)
     assert not torch.equal(env.state.sensor("scan")[0], env.state.sensor("scan")[1])
+
+
+GLIDER = """
+<mujoco>
+  <option timestep="0.01" gravity="0 0 0"/>
+  <worldbody>
+    <geom type="plane" size="9 9 .1"/>
+    <geom type="box" pos="2 0 .1" size="1.65 .4 .1"/><geom type="box" pos="-.3 .2 .2" size=".2 .2 .2"/>
+    <body name="glider" pos="0 0 1">
+      <freejoint name="glider"/><geom type="box" size=".2 .1 .05" mass="1"/>
+      <body pos="0 0 .2"><joint name="fin" axis="0 0 1"/><geom type="sphere" size=".02" mass=".01"/></body>
+    </body>
+  </worldbody>
+  <actuator><motor name="fin" joint="fin" ctrlrange="-.001 .001"/></actuator>
+  <sensor><jointpos name="joint_pos/fin" joint="fin"/></sensor>
+</mujoco>
+"""
+
+
+def test_a_level_scan_turns_with_its_body_and_stays_plumb_while_that_tumbles() -> None:
+    scan = t.HeightScan(body="glider", size=(0.8, 0.4), spacing=0.2, center=(0.1, 0.0, 0.3), frame="heading", max_range=1.6)
+    env = env_of(GLIDER, "fin", sensors={"ground": scan})
+    velocity = torch.tensor([[0.5, 0.2, 0.1, 1.5, -1.0, 2.0, 0.0], [-0.8, 0.3, 0.0, 0.4, 2.0, -3.0, 0.0]])
+    env.sim.write("qvel", velocity)
+    tilts, seen = [], set()
+    grid = [(0.1 + x, y) for x in (-0.4, -0.2, 0.0, 0.2, 0.4) for y in (-0.2, 0.0, 0.2)]
+    for _ in range(40):
+        env.step(torch.zeros(2, 1))
+        for world in range(2):
+            _, live = world_of(env, world)
+            data = mujoco.MjData(env.model)
+            data.qpos[:] = live.qpos
+            mujoco.mj_forward(env.model, data)
+            w, x, y, z = data.qpos[3:7]
+            yaw = math.atan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))
+            tilts.append(math.acos(1 - 2 * (x * x + y * y)))
+            expected = []
+            for ahead, left in grid:
+                over = np.array([ahead * math.cos(yaw) - left * math.sin(yaw), ahead * math.sin(yaw) + left * math.cos(yaw), 0.3])
+                body, down = env.model.body("glider").id, np.array([0.0, 0.0, -1.0])
+                far = mujoco.mj_ray(env.model, data, data.qpos[:3] + over, down, None, 1, body, np.zeros(1, dtype=np.int32))
+                expected.append(min(far, 1.6))
+            np.testing.assert_allclose(env.state.sensor("ground")[world], expected, atol=1e-5)
+            seen |= {round(float(data.qpos[2]) + 0.3 - one, 2) for one in expected}
+    assert max(tilts) > 0.4 and {0.0, 0.2, 0.4} <= seen  # tilted by more than 23 degrees, over the floor and both boxes
+
+
+def test_a_level_scan_costs_a_step_no_bit_and_repeats_from_a_save() -> None:
+    scan = {"ground": t.HeightScan(body="glider", size=(0.4, 0.4), spacing=0.2, frame="heading")}
+    with_scan, without = env_of(GLIDER, "fin", sensors=scan), env_of(GLIDER, "fin")
+    for env in (with_scan, without):
+        env.sim.write("qvel", torch.tensor([[0.5, 0.2, 0.1, 1.5, -1.0, 2.0, 0.0]] * 2))
+    for _ in range(10):
+        with_scan.step(torch.ones(2, 1))
+        without.step(torch.ones(2, 1))
+    assert torch.equal(with_scan.sim.rows, without.sim.rows)
+    saved = with_scan.save()
+    with_scan.step(torch.ones(2, 1))
+    after = with_scan.state.sensor("ground").clone()
+    with_scan.load(saved)
+    with_scan.step(torch.ones(2, 1))
+    assert torch.equal(with_scan.state.sensor("ground"), after)
+
+
+def test_a_level_scan_keeps_its_own_time_and_frames_have_names() -> None:
+    scan = {"ground": t.HeightScan(body="glider", frame="heading")}
+    with pytest.raises(PaddockError, match="'ground' is read by the sim, once a control step"):
+        env_of(GLIDER, "fin", sensors=scan, timing={"ground": t.Timing(every_s=0.02)})
+    with pytest.raises(PaddockError, match="unknown frame of a height scan 'headin'.*heading"):
+        env_of(GLIDER, "fin", sensors={"ground": t.HeightScan(body="glider", frame="headin")})  # pyright: ignore[reportArgumentType]

@@ -130,6 +130,18 @@ def other_robot(worldbody: str, actuator: str = "", compiler: str = "") -> paddo
     return paddock.make(pole_task(robot=robot, act=act, done={}, observe={"qpos": lambda state: state.qpos}), num_worlds=3)
 
 
+def test_a_nudge_stays_within_a_joints_limits() -> None:
+    jaw = '<body name="{0}"><joint name="{0}" type="slide" {1}/><geom size=".1" mass="1"/></body>'
+    bodies = jaw.format("narrow", 'range="0 .05"') + jaw.format("wide", 'range="-1 1"') + jaw.format("free", "")
+    xml = f'<mujoco><worldbody>{bodies}</worldbody><actuator><motor name="wide" joint="wide" ctrlrange="-1 1"/></actuator></mujoco>'
+    robot = paddock.Robot(name="jaws", xml=xml, joints=("wide",))
+    env = paddock.make(pole_task(robot=robot, observe={"x": t.joint_command}, done={}, scene=t.bare), num_worlds=256)
+    env.reset()
+    narrow, wide, free = env.state.qpos.unbind(1)
+    assert narrow.min() >= 0.0 and narrow.max() <= 0.05 and narrow.std() > 0.05 / 12**0.5 * 0.9
+    assert all(end.abs() > 0.095 for joint in (wide, free) for end in (joint.min(), joint.max()))
+
+
 def test_robots_of_other_kinds() -> None:
     """Several unnamed free joints, a ball joint, no actuators and no sensors."""
     free = '<body pos="{x} 0 1"><freejoint/><geom size=".1"/></body>'

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from paddock.anatomy import BodyPlan
 from paddock.contracts import State, Term
-from paddock.tasks.noise import columns
+from paddock.tasks.readings import columns
 from paddock.tasks.task import Task
 
 ROOT = 0

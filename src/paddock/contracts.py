@@ -45,6 +45,8 @@ class Layout:
     bodies: Mapping[str, int]
     home_qpos: Tensor
     """The keyframe `home`, or the model's qpos0; (nq,)."""
+    home_room: tuple[tuple[float, float], ...]
+    """How far each column of qpos may go down and up from home until its joint's limits; infinite where there are none."""
     home_joint: Tensor
     """Home position of each actuator's joint, or the middle of its range where it drives none; (nu,)."""
     on_joint: Tensor
@@ -331,7 +333,7 @@ class Sim(Protocol):
         """Give a model field a value per world."""
 
     def write_model(self, name: str, value: Tensor, worlds: Worlds) -> None:
-        """Set an expanded model field; value is (k, ...) with MjModel's shape behind."""
+        """Set an expanded model field; value is (k, ...) with MjModel's shape behind. It holds from the next step on."""
 
     def grow(self) -> None:
         """Make more room for contacts and constraints, where it is set aside beforehand."""

@@ -31,7 +31,8 @@ from paddock.tasks.cameras import picture_shapes
 from paddock.tasks.checking import check_parts, check_terms
 from paddock.tasks.curriculum import CURRICULUM, Curriculum
 from paddock.tasks.finding import find_task
-from paddock.tasks.task import Disturbance, Task
+from paddock.tasks.randomizers import Disturbance
+from paddock.tasks.task import Task
 
 if TYPE_CHECKING:
     from paddock.seeing import CpuEyes
@@ -249,6 +250,8 @@ class Environment:
         state.last_action.copy_(state.action)
         state.action.copy_(action.clamp(-1.0, 1.0))
         self._push()
+        if task.recurring:
+            self._starts.renew(state)
         ctrl = task.act(state)
         if self.tap is not None:
             self.tap.stepping(self.sim)

@@ -19,6 +19,7 @@ from paddock.env import Environment, make
 from paddock.messages import ActionRow, MotorRow, ObservationGroup, PictureRow, SensorRow, TaskCard, TermRow
 from paddock.robots.drivetrain import CONTROLS
 from paddock.robots.motors import Motor
+from paddock.tasks.readings import READINGS
 from paddock.tasks.task import Task
 from paddock.terminal import plain_table, screen
 
@@ -39,6 +40,7 @@ UNITS = {
     "framelinacc": "m/s²",
     "subtreecom": "m",
     "rangefinder": "m",
+    "height scan": "m",
     "touch": "N",
     "contact": "N",
     "force": "N",
@@ -66,12 +68,12 @@ def task_card(wanted: str | Task) -> TaskCard:
         actions=_actions(env),
         motors=_motors(env),
         observations=_observations(env),
-        sensors=tuple(_sensor(model, i) for i in range(model.nsensor)),
+        sensors=tuple(_sensor(model, i, task.control_dt) for i in range(model.nsensor)),
         rewards=tuple(_row(name, term, weight=weight) for name, (weight, term) in task.reward.items()),
         ends=_rows(task.done),
         success=None if task.success is None else _row("success", task.success),
         commands=_rows(task.command, state.command),
-        memory=_rows({name: memory for name, memory in task.memories.items() if not name.startswith("noise/")}, state.memory),
+        memory=_rows({name: memory for name, memory in task.memories.items() if name != READINGS}, state.memory),
         noise=_rows(task.noise),
         randomization=_rows(task.randomize, state.params),
         curriculum=None if task.curriculum is None else _row("curriculum", task.curriculum),
@@ -143,8 +145,10 @@ def _observations(env: Environment) -> tuple[ObservationGroup, ...]:
     )
 
 
-def _sensor(model: mujoco.MjModel, i: int) -> SensorRow:
+def _sensor(model: mujoco.MjModel, i: int, control_dt: float) -> SensorRow:
     kind = mujoco.mjtSensor(model.sensor_type[i]).name.removeprefix("mjSENS_").lower()
+    is_read_by_sim = kind == "user"
+    kind = "height scan" if is_read_by_sim else kind
     unit = UNITS.get(kind, "")
     on_joint = model.sensor_objtype[i] == mujoco.mjtObj.mjOBJ_JOINT
     if on_joint and model.jnt_type[model.sensor_objid[i]] == mujoco.mjtJoint.mjJNT_SLIDE:
@@ -155,7 +159,7 @@ def _sensor(model: mujoco.MjModel, i: int) -> SensorRow:
         size=int(model.sensor_dim[i]),
         stage=STAGES[int(model.sensor_needstage[i])],
         unit=unit,
-        every_s=_short(float(model.sensor_interval[i, 0])),
+        every_s=_short(control_dt if is_read_by_sim else float(model.sensor_interval[i, 0])),
         delay_s=_short(math.ceil(model.sensor_delay[i] / model.opt.timestep - 1e-6) * model.opt.timestep),
     )
 
@@ -254,7 +258,7 @@ def show(card: TaskCard) -> None:
     _section(console, "start, success, expert", (card.reset, *success, *expert))
     _section(console, "commands", card.commands, note="what an operator asks for, random in training")
     _section(console, "memory", card.memory, note="what the task remembers, saved with it")
-    _section(console, "randomisation", card.randomization, note="drawn anew for every episode")
+    _section(console, "randomisation", card.randomization, note="drawn anew for every episode, and as often as Every says")
     curriculum = () if card.curriculum is None else (card.curriculum,)
     _section(console, "curriculum", curriculum, note="in training alone; elsewhere it is the whole task")
 

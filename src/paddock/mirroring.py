@@ -16,7 +16,7 @@ from torch import Tensor
 from paddock.anatomy import Mirror, Reflection, beside
 from paddock.contracts import Layout, State, Term
 from paddock.errors import PaddockError
-from paddock.tasks.noise import columns
+from paddock.tasks.readings import columns
 from paddock.tasks.task import Reflecting, Task
 
 ACROSS = np.array([1.0, -1.0, 1.0])

@@ -21,6 +21,8 @@ UNIFORM_BITS = 24
 UNIFORM_UNIT = 2.0**-UNIFORM_BITS
 CELL_BITS = UNIFORM_BITS // 2  # the quantile table of the normal distribution has 2^12 cells, its first and last 2^12 again
 CELLS = 1 << CELL_BITS
+COARSE = 1 << 16
+"""Different values of a coarse normal draw."""
 
 
 def _shift_right(x: Tensor, bits: int) -> Tensor:
@@ -88,6 +90,21 @@ def normal(key: Tensor, name: str, count: int, index: Tensor | int = 0) -> Tenso
     return torch.where(cell == 0, outside, torch.where(cell == CELLS - 1, -outside, inside))
 
 
+def coarse_normal(key: Tensor, streams: tuple[tuple[str, int], ...], index: Tensor | int = 0) -> Tensor:
+    """Standard normal draws of several streams side by side, so many of each; (n, sum) float32.
+
+    What sensors add to many columns in every step has to be cheap: four draws share a hash, and each is one of 65,536 quantiles
+    up to +-4.3, scaled to a deviation of exactly 1.
+    """
+    addresses, order = _quarters(streams, key.device)
+    offset = index * INDEX_STEP
+    moved = key + (offset if isinstance(offset, Tensor) else _signed(offset))
+    hashes = _mix(moved[:, None] + addresses)
+    quarters = torch.cat([hashes, hashes >> 16, hashes >> 32, hashes >> 48], dim=1)
+    chosen = quarters.index_select(1, order) & (COARSE - 1)
+    return _coarse_quantiles(key.device).index_select(0, chosen.flatten()).view_as(chosen)
+
+
 def _counters(key: Tensor, name: str, count: int, index: Tensor | int) -> Tensor:
     offset = index * INDEX_STEP + stream(name)
     moved = key + (offset if isinstance(offset, Tensor) else _signed(offset))
@@ -107,6 +124,26 @@ def _quantiles(device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
     tail = [quantile((i + 0.5) / CELLS / CELLS) for i in range(CELLS)]
     body = torch.tensor(edges, device=device)
     return body[:-1], body[1:] - body[:-1], torch.tensor(tail, device=device)
+
+
+@cache
+def _quarters(streams: tuple[tuple[str, int], ...], device: torch.device) -> tuple[Tensor, Tensor]:
+    """Where each hash of some streams begins, and which of all their quarters, the low ones first, are used."""
+    addresses: list[int] = []
+    used: list[tuple[int, int]] = []
+    for name, count in streams:
+        used += [divmod(4 * len(addresses) + i, 4) for i in range(count)]
+        addresses += [_signed(stream(name) + i * GOLDEN) for i in range(1, -(-count // 4) + 1)]
+    order = [quarter * len(addresses) + number for number, quarter in used]
+    return torch.tensor(addresses, dtype=torch.int64, device=device), torch.tensor(order, dtype=torch.int64, device=device)
+
+
+@cache
+def _coarse_quantiles(device: torch.device) -> Tensor:
+    """The normal quantiles at the middles of equal parts, spread to a variance of 1."""
+    quantile = NormalDist().inv_cdf
+    middles = torch.tensor([quantile((i + 0.5) / COARSE) for i in range(COARSE)], dtype=torch.float64)
+    return (middles / middles.square().mean().sqrt()).to(device, torch.float32)
 
 
 def _signed(value: int) -> int:

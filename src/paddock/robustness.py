@@ -13,7 +13,8 @@ from paddock.evaluation import FINAL_SEED, acting, check_episodes, play_out
 from paddock.runs.atomic import write_file
 from paddock.scoring import Rate
 from paddock.tasks.randomize_presets import OWN, with_randomization
-from paddock.tasks.task import Randomizer, Task
+from paddock.tasks.randomizers import Randomizer
+from paddock.tasks.task import Task
 from paddock.trained import Run
 
 CONDITIONS = ("none", "light", "default", "heavy")

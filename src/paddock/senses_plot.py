@@ -12,7 +12,7 @@ from paddock.env import Environment, make
 from paddock.errors import PaddockError
 from paddock.tasks.curriculum import CURRICULUM
 from paddock.tasks.finding import find_task
-from paddock.tasks.noise import columns
+from paddock.tasks.readings import columns
 from paddock.tasks.task import Task
 
 WORLDS = 3
@@ -25,7 +25,7 @@ ERROR = ": error"
 
 
 def plot_senses(task: str | Path | Task, path: Path, *, seed: int = 0) -> Path:
-    """Traces of every observation over a few seconds, of the error of the noisy ones, and a histogram of every draw.
+    """Traces of every observation over a few seconds, with truth and error of the noisy ones, and a histogram of every draw.
 
     The worlds are driven by the task's scripted controller, or at random where it has none.
     """
@@ -45,6 +45,9 @@ def plot_senses(task: str | Path | Task, path: Path, *, seed: int = 0) -> Path:
     for axis in axes.flat[panels:]:
         axis.set_visible(False)
     for axis, (name, values) in zip(axes.flat, traces.items(), strict=False):
+        if f"{name}{ERROR}" in traces:
+            true = values - traces[f"{name}{ERROR}"]
+            axis.plot(times, true[:, 0, 0], color=GREY, linewidth=2.5)
         for world in range(WORLDS):
             colour = ORANGE if name.endswith(ERROR) else BLUE
             axis.plot(times, values[:, world, 0], color=colour, alpha=1.0 - 0.3 * world, linewidth=0.9)
@@ -59,7 +62,8 @@ def plot_senses(task: str | Path | Task, path: Path, *, seed: int = 0) -> Path:
         axis.tick_params(labelsize=7)
         axis.spines[["top", "right"]].set_visible(False)
     drawn = f", and what {DRAWS:,} worlds drew" if draws else ""
-    title = f"{found.name}: what {WORLDS} worlds report{drawn}"
+    truth = "; in grey the truth behind the first" if found.noise else ""
+    title = f"{found.name}: what {WORLDS} worlds report{drawn}{truth}"
     figure.suptitle(title, fontsize=9, x=0.01, ha="left", fontweight="bold")
     path.parent.mkdir(parents=True, exist_ok=True)
     try:

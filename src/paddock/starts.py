@@ -13,7 +13,8 @@ from paddock import randomness
 from paddock.contracts import Sim, State, Worlds
 from paddock.errors import BadTerm, blame
 from paddock.sims.model import get_field
-from paddock.tasks.task import ModelRandomizer, Task
+from paddock.tasks.randomizers import ModelRandomizer
+from paddock.tasks.task import Task
 
 
 class Starts:
@@ -33,6 +34,7 @@ class Starts:
         self._fields = {name: value.clone() for name, value in fields.items()}
         self._qpos, self._qvel = qpos.clone(), qvel.clone()
         self._stale = everyone.mask.clone()
+        self._sharing = {name: _sharing(task, every.model_fields) for name, every in task.recurring.items()}
 
     def forget(self) -> None:
         """Draw everything anew before it is used: the seed or the episode numbers have changed."""
@@ -78,6 +80,27 @@ class Starts:
         self._sim.set_const(everyone)
         self._sim.forward(everyone)
 
+    def renew(self, state: State) -> None:
+        """Draw again what is due within its episode. Model fields are made from nominal once more, by all that write them."""
+        name = ""
+        try:
+            for name, every in self._task.recurring.items():
+                worlds = Worlds.where(every.due(state), by_rows=self._sim.by_rows)
+                if worlds.rows is not None and not len(worlds.rows):
+                    continue
+                now = {own: worlds.take(value) for own, value in state.params.items()}
+                blank = self._blank.of(worlds).replaced(key=worlds.take(every.key(state)), params=now)
+                now[name] = every.draw(blank.scoped(f"randomize/{name}"))
+                worlds.put(state.params[name], now[name])
+                fields = {own: value.expand(blank.num_worlds, *value.shape) for own, value in self._nominal.items()}
+                written: dict[str, Tensor] = {}
+                for other, randomizer in self._sharing[name].items():
+                    written |= randomizer.apply(now[other], fields | written, blank.layout)
+                for field, value in written.items():
+                    self._sim.write_model(field, value, worlds)
+        except Exception as error:  # a user's randomiser may raise anything
+            raise blame(self._task.name, "randomize", name, error) from error
+
     def _refill(self, worlds: Worlds, seed_key: Tensor, episode: Tensor) -> None:
         key = randomness.episode_key(worlds.take(seed_key), worlds.take(episode))
         params, fields, qpos, qvel = self._draw(worlds, key)
@@ -120,6 +143,17 @@ def _blank(state: State) -> State:
     """A state of zeros: a start that read how the last episode ended would depend on more than its key."""
     blank = {name: torch.zeros_like(value) for name, value in state.tensors().items() if not name.startswith("params/")}
     return State.from_tensors(state.layout, blank)
+
+
+def _sharing(task: Task, fields: tuple[str, ...]) -> dict[str, ModelRandomizer]:
+    """The randomisers that write these fields, or others together with one that does, in the task's order."""
+    known = set(fields)
+    while True:
+        found = {name: one for name, one in task.model_randomizers.items() if known & set(one.model_fields)}
+        wider = known.union(*(one.model_fields for one in found.values()))
+        if wider == known:
+            return found
+        known = wider
 
 
 def _expand_model(task: Task, sim: Sim) -> dict[str, Tensor]:

@@ -14,11 +14,13 @@ from paddock.contracts import Worlds
 from paddock.cores import usable_cores
 from paddock.errors import BrokenModel, PaddockError, unknown
 from paddock.sims.engine import stop_engine_timers
+from paddock.sims.heading_scans import HeadingScans
 from paddock.sims.histories import Histories
 
 VEL, ACC, NONE = (int(s) for s in (mujoco.mjtStage.mjSTAGE_VEL, mujoco.mjtStage.mjSTAGE_ACC, mujoco.mjtStage.mjSTAGE_NONE))
 # contacts or constraints left out for want of memory, positions, velocities or accelerations that are no numbers, bad controls
 FATAL_WARNINGS = slice(int(mujoco.mjtWarning.mjWARN_CONTACTFULL), int(mujoco.mjtWarning.mjWARN_BADCTRL) + 1)
+FEW = 8
 WRITABLE = ("qpos", "qvel", "act", "xfrc_applied", "qfrc_applied", "mocap_pos", "mocap_quat")
 
 
@@ -78,6 +80,7 @@ class CpuSim:
         self._mirrors = [(getattr(self, name).numpy(), self._rows[name]) for name in ("qpos", "qvel", "act")]
         self._mirrors.append((self._sensordata32, self._output("sensordata")))
         self._mirrors += [(value.numpy(), self._output(name)) for name, value in self.fields.items()]
+        self._scans = HeadingScans(model, self._batch, self._sensordata32)
         self._histories = Histories(model, self._batch) if (model.sensor_history[:, 0] > 0).any() else None
         try:
             self._batch.forward(stage=self._after_write)
@@ -96,6 +99,8 @@ class CpuSim:
             self._warned = True
             self.failed |= torch.from_numpy(warned.any(axis=1))
         self._refresh()
+        if self._scans:
+            self._scans.look()
 
     def reset(self, worlds: Worlds) -> None:
         if self._keeps_fields or self._warned:
@@ -114,8 +119,12 @@ class CpuSim:
         with self._containing_errors():
             if self._histories is not None:
                 self._histories.begin(_ids(worlds), stage=self._after_write)
-            self._batch.forward(_ids(worlds), stage=self._after_write)
+        for ids in _portions(_ids(worlds)):
+            with self._containing_errors():
+                self._batch.forward(ids, stage=self._after_write)
         self._refresh(_ids(worlds))
+        if self._scans:
+            self._scans.look(_ids(worlds))
         if self._after_write == VEL:
             self._sensordata32[_ids(worlds)[:, None], self._step_sensors] = 0.0
 
@@ -137,7 +146,8 @@ class CpuSim:
 
     def set_const(self, worlds: Worlds) -> None:
         self.derives_constants = True
-        self._batch.set_const(_ids(worlds))
+        for ids in _portions(_ids(worlds)):
+            self._batch.set_const(ids)
 
     def save(self) -> dict[str, Tensor]:
         saved = {"rows": torch.from_numpy(self._batch.state.copy())}
@@ -181,6 +191,11 @@ class CpuSim:
             return self._batch.bind(name)
         except ValueError:
             raise unknown("MjData field", name, DATA_FIELDS) from None
+
+
+def _portions(ids: np.ndarray) -> Sequence[np.ndarray]:
+    """A few worlds one by one: until the engine's threads are awake, one has long done them all."""
+    return [*ids[:, None]] if len(ids) <= FEW else [ids]
 
 
 def _ids(worlds: Worlds) -> np.ndarray:

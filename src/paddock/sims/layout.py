@@ -38,6 +38,7 @@ def layout_of(model: mujoco.MjModel, *, control_dt: float, device: torch.device)
         actuators={a.name: slice(i, i + 1) for i, a in enumerate(actuators)},
         bodies={model.body(i).name: i for i in range(model.nbody)},
         home_qpos=constant(home),
+        home_room=_home_room(model, home),
         home_joint=constant(home_joint),
         on_joint=torch.tensor([j is not None for j in driven], dtype=torch.bool, device=device),
         home_sensordata=constant(_sensordata_at(model, home)),
@@ -55,6 +56,15 @@ def layout_of(model: mujoco.MjModel, *, control_dt: float, device: torch.device)
 def _home_qpos(model: mujoco.MjModel) -> np.ndarray:
     keys = [model.key(i).name for i in range(model.nkey)]
     return model.key("home").qpos if "home" in keys else model.qpos0
+
+
+def _home_room(model: mujoco.MjModel, home: np.ndarray) -> tuple[tuple[float, float], ...]:
+    room = [(np.inf, np.inf)] * model.nq
+    for joint in np.flatnonzero(model.jnt_limited):
+        column, (low, high) = model.jnt_qposadr[joint], model.jnt_range[joint]
+        if model.jnt_type[joint] not in QPOS_SIZE:
+            room[column] = max(0.0, float(home[column] - low)), max(0.0, float(high - home[column]))
+    return tuple(room)
 
 
 def _driven_joints(model: mujoco.MjModel) -> list[int | None]:

@@ -8,8 +8,10 @@ from torch import Tensor
 from paddock.contracts import State, Term
 from paddock.errors import BadTerm, blame
 from paddock.tasks.curriculum import CURRICULUM
+from paddock.tasks.noise import Stage, stages_of
+from paddock.tasks.randomizers import Disturbance, LookRandomizer, ModelRandomizer
 from paddock.tasks.sensors import SensorSpec
-from paddock.tasks.task import Disturbance, LookRandomizer, ModelRandomizer, Task
+from paddock.tasks.task import Task
 
 RESERVED_ENDS = ("failed", "success", "truncated")
 """What a step already says about an episode's end."""
@@ -21,6 +23,16 @@ def check_parts(task: Task) -> None:
     wrong = [f"history of '{name}', which is not in observe: {seen}" for name in task.history if name not in task.observe]
     wrong += [f"history of '{name}' over {steps} steps; at least 1" for name, steps in task.history.items() if steps < 1]
     wrong += [f"noise of '{name}', which is not in observe: {seen}" for name in task.noise if name not in task.observe]
+    wrong += [
+        f"noise '{name}' is a {type(part).__name__}, which is no noise such as Gaussian(0.1)"
+        for name, part in task.noise.items()
+        if not all(isinstance(stage, Stage) for stage in stages_of(part))
+    ]
+    wrong += [
+        f"randomize '{name}' draws every {every.seconds:g} s, less than one control step of {task.control_dt:g} s"
+        for name, every in task.recurring.items()
+        if every.seconds < task.control_dt
+    ]
     wrong += [f"reward '{name}' is not a pair (weight, term)" for name, part in task.reward.items() if not _is_weighted(part)]
     wrong += [f"a done term called '{name}', a name that is taken" for name in task.done if name in RESERVED_ENDS]
     wrong += [

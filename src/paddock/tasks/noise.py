@@ -5,24 +5,26 @@ how far it has drifted, what it reported last) is part of the task's memory: dra
 control step, saved and recorded with everything else. Rates and densities are in SI units and hold at any control rate.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
-from paddock.contracts import Layout, State, Term
+from paddock.contracts import Layout, State
 from paddock.errors import PaddockError
-from paddock.tasks.memories import own
 from paddock.tasks.ranges import RangeLike, check_positive, range_of
 
 Spread = float | tuple[float, ...]
 """One for all columns, or one for each."""
 
 
-class Noise(Protocol):
+@runtime_checkable
+class Stage(Protocol):
     """An error model."""
 
     @property
@@ -39,7 +41,113 @@ class Noise(Protocol):
         ...
 
 
-class _White:
+@dataclass(frozen=True)
+class Chain:
+    """Errors one after another, each upon what the one before reported. `chain(...)` writes it shorter."""
+
+    stages: tuple[Noise, ...]
+
+    def __post_init__(self) -> None:
+        if not self.stages:
+            raise PaddockError("a Chain of no noise; leave the observation out of `noise` instead.")
+
+
+Noise = Stage | Chain
+
+
+class Additive:
+    """An error that does not depend on what is read: white noise, an offset drawn once, and one that walks at random.
+
+    Where it stands first, as most do, `Readings` draws it for all observations at once.
+    """
+
+    def spreads(self, control_dt: float) -> Spreads:
+        raise NotImplementedError
+
+    @property
+    def slots(self) -> int:
+        spreads = self.spreads(1.0)
+        return 2 if some(spreads.bias) or some(spreads.walk) else 1
+
+    def start(self, state: State, clean: Tensor) -> Tensor:
+        spreads = self.spreads(state.layout.control_dt)
+        return self._read(state, clean, spreads.white, _drawn(state, clean, "bias", spreads.bias))
+
+    def next(self, state: State, clean: Tensor, kept: Tensor) -> Tensor:
+        spreads = self.spreads(state.layout.control_dt)
+        offset = kept[:, :, -1] + _drawn(state, clean, "walk", spreads.walk) if self.slots == 2 else torch.zeros_like(clean)
+        return self._read(state, clean, spreads.white, offset)
+
+    def _read(self, state: State, clean: Tensor, white: Spread, offset: Tensor) -> Tensor:
+        reading = clean + offset + _drawn(state, clean, "", white)
+        return torch.stack([reading, offset], dim=2) if self.slots == 2 else reading[:, :, None]
+
+
+@dataclass(frozen=True)
+class Spreads:
+    """Deviations of an additive error: of every reading, of the offset an episode begins with, of its change in a step."""
+
+    white: Spread = 0.0
+    bias: Spread = 0.0
+    walk: Spread = 0.0
+
+
+@dataclass(frozen=True)
+class Gaussian(Additive):
+    """Independent normal errors in every reading."""
+
+    std: Spread
+
+    def __post_init__(self) -> None:
+        _check(self, self.std)
+
+    def spreads(self, control_dt: float) -> Spreads:
+        return Spreads(white=self.std)
+
+
+@dataclass(frozen=True)
+class Density(Additive):
+    """White noise by its density, in units per root hertz, as data sheets give it.
+
+    The more readings a second, the larger each one's error: its deviation is the density times the root of half the rate.
+    """
+
+    per_root_hz: Spread
+
+    def __post_init__(self) -> None:
+        _check(self, self.per_root_hz)
+
+    def spreads(self, control_dt: float) -> Spreads:
+        return Spreads(white=times(self.per_root_hz, math.sqrt(0.5 / control_dt)))
+
+
+@dataclass(frozen=True)
+class Bias(Additive):
+    """An offset drawn for each episode and column, normal around zero."""
+
+    std: Spread
+
+    def __post_init__(self) -> None:
+        _check(self, self.std)
+
+    def spreads(self, control_dt: float) -> Spreads:
+        return Spreads(bias=self.std)
+
+
+@dataclass(frozen=True)
+class Drift(Additive):
+    """An offset that walks at random from zero: after t seconds its deviation is `per_root_s` times the root of t."""
+
+    per_root_s: Spread
+
+    def __post_init__(self) -> None:
+        _check(self, self.per_root_s)
+
+    def spreads(self, control_dt: float) -> Spreads:
+        return Spreads(walk=times(self.per_root_s, math.sqrt(control_dt)))
+
+
+class Forgetful:
     """An error that remembers nothing."""
 
     slots = 1
@@ -55,20 +163,7 @@ class _White:
 
 
 @dataclass(frozen=True)
-class Gaussian(_White):
-    """Independent normal errors in every reading."""
-
-    std: Spread
-
-    def __post_init__(self) -> None:
-        _check(self, self.std)
-
-    def read(self, state: State, clean: Tensor) -> Tensor:
-        return clean + _normal(state, clean) * state.constant(self.std)
-
-
-@dataclass(frozen=True)
-class Uniform(_White):
+class Uniform(Forgetful):
     """Independent errors of at most `size` either way in every reading."""
 
     size: Spread
@@ -81,24 +176,7 @@ class Uniform(_White):
 
 
 @dataclass(frozen=True)
-class Density(_White):
-    """White noise by its density, in units per root hertz, as data sheets give it.
-
-    The more readings a second, the larger each one's error: its deviation is the density times the root of half the rate.
-    """
-
-    per_root_hz: Spread
-
-    def __post_init__(self) -> None:
-        _check(self, self.per_root_hz)
-
-    def read(self, state: State, clean: Tensor) -> Tensor:
-        root = math.sqrt(0.5 / state.layout.control_dt)
-        return clean + _normal(state, clean) * (state.constant(self.per_root_hz) * root)
-
-
-@dataclass(frozen=True)
-class Quantised(_White):
+class Quantised(Forgetful):
     """Readings in whole multiples of `step`."""
 
     step: float
@@ -109,44 +187,6 @@ class Quantised(_White):
 
     def read(self, state: State, clean: Tensor) -> Tensor:
         return (clean * (1.0 / self.step)).round() * self.step
-
-
-@dataclass(frozen=True)
-class Bias:
-    """An offset drawn for each episode and column, normal around zero."""
-
-    std: Spread
-    slots = 2
-
-    def __post_init__(self) -> None:
-        _check(self, self.std)
-
-    def start(self, state: State, clean: Tensor) -> Tensor:
-        bias = state.normal(clean.shape[1]) * state.constant(self.std)
-        return torch.stack([clean + bias, bias], dim=2)
-
-    def next(self, state: State, clean: Tensor, kept: Tensor) -> Tensor:
-        bias = kept[:, :, 1]
-        return torch.stack([clean + bias, bias], dim=2)
-
-
-@dataclass(frozen=True)
-class Drift:
-    """An offset that walks at random from zero: after t seconds its deviation is `per_root_s` times the root of t."""
-
-    per_root_s: Spread
-    slots = 2
-
-    def __post_init__(self) -> None:
-        _check(self, self.per_root_s)
-
-    def start(self, state: State, clean: Tensor) -> Tensor:
-        return torch.stack([clean, torch.zeros_like(clean)], dim=2)
-
-    def next(self, state: State, clean: Tensor, kept: Tensor) -> Tensor:
-        root = math.sqrt(state.layout.control_dt)
-        drift = kept[:, :, 1] + _normal(state, clean) * (state.constant(self.per_root_s) * root)
-        return torch.stack([clean + drift, drift], dim=2)
 
 
 @dataclass(frozen=True)
@@ -168,7 +208,7 @@ class Dropout:
 
 
 @dataclass(frozen=True)
-class Missing(_White):
+class Missing(Forgetful):
     """Each reading is lost with a probability, and `value` is reported instead, as a depth camera does."""
 
     probability: float
@@ -183,7 +223,7 @@ class Missing(_White):
 
 
 @dataclass(frozen=True)
-class Proportional(_White):
+class Proportional(Forgetful):
     """Normal errors in proportion to a power of what is read: 2 for a stereo camera, whose error grows with the square."""
 
     std: float
@@ -191,75 +231,19 @@ class Proportional(_White):
 
     def __post_init__(self) -> None:
         _check(self, self.std)
+        if self.power < 1:
+            raise PaddockError(f"{self}: a power of {self.power}; wanted 1 or more. Gaussian is an error of one size.")
 
     def read(self, state: State, clean: Tensor) -> Tensor:
         size = clean.abs()
         for _ in range(self.power - 1):
             size = size * clean.abs()
-        return clean + _normal(state, clean) * size * self.std
-
-
-@dataclass(frozen=True)
-class Chain:
-    """Errors one after another, each upon what the one before reported. `chain(...)` writes it shorter."""
-
-    stages: tuple[Noise, ...]
-
-    def __post_init__(self) -> None:
-        if not self.stages:
-            raise PaddockError("a Chain of no noise; leave the observation out of `noise` instead.")
-
-    @property
-    def slots(self) -> int:
-        return 1 + sum(stage.slots for stage in self.stages)
-
-    def start(self, state: State, clean: Tensor) -> Tensor:
-        parts: list[Tensor] = []
-        reading = clean
-        for i, stage in enumerate(self.stages):
-            parts.append(stage.start(_of_stage(state, i), reading))
-            reading = parts[-1][:, :, 0]
-        return torch.cat([reading[:, :, None], *parts], dim=2)
-
-    def next(self, state: State, clean: Tensor, kept: Tensor) -> Tensor:
-        parts: list[Tensor] = []
-        reading = clean
-        before = kept[:, :, 1:].split([stage.slots for stage in self.stages], dim=2)
-        for i, (stage, part) in enumerate(zip(self.stages, before, strict=True)):
-            parts.append(stage.next(_of_stage(state, i), reading, part))
-            reading = parts[-1][:, :, 0]
-        return torch.cat([reading[:, :, None], *parts], dim=2)
+        return clean + _drawn(state, clean, "", self.std) * size
 
 
 def chain(*stages: Noise) -> Chain:
     """Errors one after another."""
     return Chain(stages)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Noisy:
-    """The memory of a noisy observation; (n, k, slots), the reading first. What `Task.noise` makes."""
-
-    term: Term
-    noise: Noise
-    scales: tuple[str, ...] = ()
-    """Randomised parameters that the error is multiplied by."""
-
-    def start(self, state: State) -> Tensor:
-        clean = columns(self.term(state))
-        return self._scaled(state, clean, self.noise.start(state, clean))
-
-    def next(self, state: State) -> Tensor:
-        clean = columns(self.term(state))
-        return self._scaled(state, clean, self.noise.next(state, clean, own(state)))
-
-    def _scaled(self, state: State, clean: Tensor, kept: Tensor) -> Tensor:
-        if not self.scales:
-            return kept
-        error = kept[:, :, 0] - clean
-        for name in self.scales:
-            error = error * state.params[name]
-        return torch.cat([(clean + error)[:, :, None], kept[:, :, 1:]], dim=2)
 
 
 @dataclass(frozen=True)
@@ -280,27 +264,25 @@ class NoiseScale:
         return {}
 
 
-@dataclass(frozen=True)
-class Reading:
-    """What the sensor reported that the memory `noise` holds; (n, k)."""
-
-    noise: str
-
-    def __call__(self, state: State) -> Tensor:
-        return state.memory[self.noise][:, :, 0]
+def stages_of(noise: Noise) -> tuple[Stage, ...]:
+    """What a noise is a chain of, one after another; chains within chains are none of their own."""
+    return tuple(each for stage in noise.stages for each in stages_of(stage)) if isinstance(noise, Chain) else (noise,)
 
 
-def columns(value: Tensor) -> Tensor:
-    """(n,) as (n, 1); (n, k) as it is."""
-    return value if value.ndim == 2 else value[:, None]
+def some(spread: Spread) -> bool:
+    """Whether a spread is more than 0 anywhere."""
+    return any(spread) if isinstance(spread, tuple) else bool(spread)
 
 
-def _normal(state: State, clean: Tensor) -> Tensor:
-    return state.normal(clean.shape[1], index=state.age)
+def times(spread: Spread, factor: float) -> Spread:
+    return tuple(one * factor for one in spread) if isinstance(spread, tuple) else spread * factor
 
 
-def _of_stage(state: State, index: int) -> State:
-    return state.scoped(f"{state.scope}/{index}")
+def _drawn(state: State, clean: Tensor, label: str, spread: Spread) -> Tensor:
+    """Normal errors of some spread for every column and step; no draw where there is none."""
+    if not some(spread):
+        return torch.zeros_like(clean)
+    return state.normal(clean.shape[1], label=label, index=state.age) * state.constant(spread)
 
 
 def _check(noise: object, size: Spread) -> None:

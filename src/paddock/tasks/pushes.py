@@ -8,7 +8,7 @@ from torch import Tensor
 
 from paddock.contracts import State
 from paddock.errors import PaddockError
-from paddock.tasks.ranges import RangeLike, check_period, check_positive, range_of
+from paddock.tasks.ranges import RangeLike, check_period, check_positive, is_even, range_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,13 +48,17 @@ class Push:
         # a push ends at the end of its period, or up to half the spread of the intervals earlier: two ends in a row are then
         # never nearer than the shortest interval, nor further apart than the longest
         slack = round((high - low) / 2 / dt)
+        strength = range_of(self.newtons, self)
+        # one draw for everything, because this is done in every step
+        least, most = strength.ends if is_even(strength) else (0.0, 0.0)
+        drawn = state.uniform(3, (0.0, least, 0.0), (2 * math.pi, most, slack + 1.0), index=turn)
+        bearing, size, early = drawn.unbind(1)
+        if not is_even(strength):
+            size = strength.draw(state, 1, label="newtons", index=turn)[:, 0]
         within = state.age % period
         if slack:
-            within = within + state.choice(slack + 1, label="early", index=turn)[:, 0]
+            within = within + early.floor()
         is_on = (within >= period - length) & (within < period)
-        bearing = state.uniform(1, 0.0, 2 * math.pi, index=turn)[:, 0]
-        # the second column of the stream: the first is the bearing
-        size = range_of(self.newtons, self).draw(state, 2, index=turn)[:, 1]
         force = torch.stack([size * bearing.cos(), size * bearing.sin()], dim=1)
         if self.lift_newtons == 0.0 and self.newton_metres == 0.0:
             wrench = torch.nn.functional.pad(force, (0, 4))

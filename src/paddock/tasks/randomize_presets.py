@@ -11,10 +11,12 @@ from paddock.tasks.noise import NoiseScale
 from paddock.tasks.pushes import Push
 from paddock.tasks.randomize_bodies import CentreOfMass, Mass
 from paddock.tasks.randomize_contacts import Friction
+from paddock.tasks.randomize_every import Every
 from paddock.tasks.randomize_joints import Armature, Damping, FrictionLoss
 from paddock.tasks.randomize_motors import FIXED, NO_BIAS, MotorStrength, ServoGains, is_servo
+from paddock.tasks.randomizers import Randomizer
 from paddock.tasks.ranges import Around
-from paddock.tasks.task import Randomizer, Task
+from paddock.tasks.task import Task
 
 GRAVITY, WATER = 9.81, 1000.0
 OWN = "own"
@@ -147,5 +149,7 @@ def _pair(change: str, value: str) -> tuple[float, float]:
 
 def _with_range(randomizer: Randomizer, pair: tuple[float, float]) -> Randomizer:
     """With another main range: the force of a push, and of everything else what is named first."""
+    if isinstance(randomizer, Every):
+        return replace(randomizer, randomizer=_with_range(randomizer.randomizer, pair))
     main = "newtons" if isinstance(randomizer, Push) else fields(randomizer)[0].name  # type: ignore[arg-type]
     return replace(randomizer, **{main: pair})  # type: ignore[type-var]

@@ -167,6 +167,11 @@ def range_of(value: RangeLike, owner: object) -> Range:
     return value
 
 
+def is_even(one: Range) -> bool:
+    """Whether every number between the ends of a range is equally likely."""
+    return isinstance(one, Fixed | Within | Around)
+
+
 def check_factor(value: RangeLike, owner: object) -> Range:
     """The range, if everything in it can be a factor: 0 and less would turn a mass or a gain into nonsense."""
     found = range_of(value, owner)

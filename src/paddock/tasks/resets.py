@@ -17,7 +17,7 @@ class NearHome:
     """The home pose with each joint a little off. A free base keeps its place and faces anywhere."""
 
     joint: float = 0.1
-    """Largest offset of each joint, rad or m."""
+    """Largest offset of each joint, rad or m; less where its limits are nearer."""
     vel: float = 0.1
     """Largest velocity of each joint, rad/s or m/s, and of a free base."""
     turn: bool = True
@@ -32,13 +32,13 @@ class NearHome:
         nq = layout.home_qpos.shape[0]
         free = [span for span in layout.qpos.values() if span.stop - span.start == 7]
         # a quaternion is not a number to be nudged: free joints are turned below, ball joints stay at home
-        nudged = [0.0] * nq
+        below, above = [0.0] * nq, [0.0] * nq
         for name, span in layout.qpos.items():
             if span.stop - span.start == 1 and not name.endswith(PLAY):  # play is narrower than a nudge
-                nudged[span.start] = self.joint
+                below[span.start], above[span.start] = (min(self.joint, room) for room in layout.home_room[span.start])
         # one draw for everything: its columns are as independent as several draws would be
-        reach = (*nudged, *(self.vel,) * layout.nv, *(math.pi if self.turn else 0.0,) * len(free))
-        drawn = state.uniform(len(reach), tuple(-r for r in reach), reach)
+        reach = (*(self.vel,) * layout.nv, *(math.pi if self.turn else 0.0,) * len(free))
+        drawn = state.uniform(nq + len(reach), tuple(-r for r in (*below, *reach)), (*above, *reach))
         qpos, qvel, turns = layout.home_qpos + drawn[:, :nq], drawn[:, nq : nq + layout.nv], drawn[:, nq + layout.nv :]
         for span, yaw in zip(free, turns.unbind(1), strict=True):
             pose = turned(layout.home_qpos[span].expand(state.num_worlds, 7), yaw)

@@ -128,6 +128,7 @@ def _found(layout: Layout, robot: str) -> Member:
         qvel=_shifted(_own(layout.qvel, robot), qvel.start),
         actuators=_shifted(_own(layout.actuators, robot), ctrl.start),
         home_qpos=layout.home_qpos[qpos],
+        home_room=layout.home_room[qpos],
         nv=qvel.stop - qvel.start,
         **{name: getattr(layout, name)[ctrl] for name in per_actuator},
     )

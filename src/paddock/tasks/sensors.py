@@ -7,7 +7,7 @@ has parts names them: `imu/gyro`. What the robot's file declares already need no
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 import mujoco
 import numpy as np
@@ -241,7 +241,9 @@ class Lidar:
 class HeightScan:
     """Distances straight down a grid around a body, row by row from behind to ahead, each from its right to its left.
 
-    The grid turns and tilts with the body. Rays begin on the body's xy plane, and see the robot's other parts too.
+    With `frame="body"` the grid turns and tilts with the body, as rays of the engine do. With `"heading"` it turns with the body
+    but stays level and looks plumb down, as height scans of legged robots do: once a control step, on the CPU sim. Rays see the
+    robot's other parts too.
     """
 
     unit: ClassVar = "m"
@@ -253,7 +255,8 @@ class HeightScan:
     spacing: float = 0.1
     """Metres between rays."""
     center: Vector = (0.0, 0.0, 0.0)
-    """Middle of the grid in the body's frame; raise it where the ground may rise above the body."""
+    """Middle of the grid in that frame; raise it where the ground may rise above the body."""
+    frame: Literal["body", "heading"] = "body"
     max_range: float = 5.0
     """As of a Rangefinder."""
 
@@ -262,10 +265,28 @@ class HeightScan:
         if not self.spacing > 0 or min(self.size) < 0:
             raise PaddockError(f"{self} has no rays: give a spacing above 0 and a size of at least 0.")
         points = self.points()
+        if self.frame == "heading":
+            where = self.body or robot.base
+            if where is None:
+                raise PaddockError(f"robot {robot.name} names no base: say which body carries the sensor.")
+            _check_name("body", where, spec.bodies)
+            spec.add_sensor(
+                name=name,
+                type=KIND.mjSENS_USER,  # the engine leaves room for the sim's own rays
+                objtype=OBJ.mjOBJ_XBODY,
+                objname=where,
+                dim=len(points),
+                needstage=mujoco.mjtStage.mjSTAGE_POS,
+                cutoff=self.max_range,
+                userdata=points.flatten().tolist(),
+            )
+            return
+        if self.frame != "body":
+            raise unknown("frame of a height scan", self.frame, ("body", "heading"))
         _add_rays(spec, name, robot, self.body, points, np.tile([0.0, 0.0, -1.0], (len(points), 1)), self.max_range)
 
     def points(self) -> np.ndarray:
-        """Where the rays begin, in the body's frame; (k, 3)."""
+        """Where the rays begin, in the frame; (k, 3)."""
         ahead, left = (np.arange(round(s / self.spacing) + 1) * self.spacing - s / 2 for s in self.size)
         grid = np.stack(np.meshgrid(ahead, left, indexing="ij"), axis=-1).reshape(-1, 2)
         return np.concatenate([grid, np.zeros((len(grid), 1))], axis=1) + np.array(self.center)

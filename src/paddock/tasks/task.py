@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Literal, Protocol, runtime_checkable
 
 import mujoco
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -18,7 +17,10 @@ from paddock.robots import Robot
 from paddock.tasks.cameras import Camera, check_cameras
 from paddock.tasks.curriculum import Curriculum
 from paddock.tasks.memories import ACT_MEMORY, History
-from paddock.tasks.noise import Noise, NoiseScale, Noisy, Reading, columns
+from paddock.tasks.noise import Noise, NoiseScale
+from paddock.tasks.randomize_every import Every, core_of
+from paddock.tasks.randomizers import Disturbance, FitsModel, LookRandomizer, ModelRandomizer, Randomizer
+from paddock.tasks.readings import READINGS, Reading, Readings, columns
 from paddock.tasks.scenes import flat_floor
 from paddock.tasks.sensors import SensorSpec, declare_sensors
 from paddock.tasks.timing import Timing, apply_timing
@@ -49,75 +51,12 @@ class Reset(Protocol):
 
 
 @runtime_checkable
-class ModelRandomizer(Protocol):
-    """A property of the machine, drawn when an episode begins and always applied to the nominal model."""
-
-    @property
-    def model_fields(self) -> tuple[str, ...]:
-        """The MjModel fields it writes."""
-        ...
-
-    @property
-    def changes_constants(self) -> bool:
-        """Whether the engine derives constants from these fields."""
-        ...
-
-    def draw(self, state: State, /) -> Tensor:
-        """What becomes `state.params` under its name; (n, k)."""
-        ...
-
-    def apply(self, drawn: Tensor, values: Mapping[str, Tensor], layout: Layout, /) -> dict[str, Tensor]:
-        """New values (n, ...) of its fields, from those the randomisers before it left."""
-        ...
-
-
-@runtime_checkable
-class LookRandomizer(Protocol):
-    """How the scene looks, drawn when an episode begins and applied to the nominal visual model when somebody looks."""
-
-    @property
-    def look_fields(self) -> tuple[str, ...]:
-        """The MjModel fields it changes."""
-        ...
-
-    def draw(self, state: State, /) -> Tensor:
-        """What becomes `state.params` under its name; (n, k)."""
-        ...
-
-    def look(self, drawn: np.ndarray, values: Mapping[str, np.ndarray], model: mujoco.MjModel, /) -> dict[str, np.ndarray]:
-        """New values of its fields for one world, from its draw (k,) and the values that those before it left."""
-        ...
-
-
-@runtime_checkable
-class Disturbance(Protocol):
-    """A force on a body that changes over time."""
-
-    @property
-    def body(self) -> str: ...
-
-    def wrench(self, state: State, /) -> Tensor:
-        """Force and torque in the world frame; (n, 6)."""
-        ...
-
-
-@runtime_checkable
-class FitsModel(Protocol):
-    """A randomiser that needs the model compiled in a certain way."""
-
-    def fit(self, spec: mujoco.MjSpec, /) -> None: ...
-
-
-@runtime_checkable
 class Reflecting(Protocol):
     """A command or memory that knows what it is with left and right exchanged; without, what is observed of it has no mirror."""
 
     def reflected(self, value: Tensor, /) -> Tensor | None:
         """(n, ...); None where it was not said."""
         ...
-
-
-Randomizer = ModelRandomizer | LookRandomizer | Disturbance
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,15 +147,20 @@ class Task:
     def memories(self) -> dict[str, Memory]:
         """The task's own memory, then that of its act and that of its observations."""
         acting = {ACT_MEMORY: self.act} if isinstance(self.act, Memory) else {}
-        scales = tuple(name for name, randomizer in self.randomize.items() if isinstance(randomizer, NoiseScale))
-        noisy = {f"noise/{name}": Noisy(term=self.observe[name], noise=noise, scales=scales) for name, noise in self.noise.items()}
+        noisy = {READINGS: self.readings} if self.noise else {}
         stacked = {f"history/{name}": History(term=self.sensed[name], steps=k) for name, k in self.history.items()}
         return {**self.memory, **acting, **noisy, **stacked}
 
     @cached_property
+    def readings(self) -> Readings:
+        """What its noisy observations report."""
+        scales = tuple(name for name, randomizer in self.randomize.items() if isinstance(core_of(randomizer), NoiseScale))
+        return Readings(terms=self.observe, noise=self.noise, scales=scales)
+
+    @cached_property
     def sensed(self) -> dict[str, Term]:
         """The policy's observations as sensors report them, before they are stacked."""
-        return {name: Reading(f"noise/{name}") if name in self.noise else term for name, term in self.observe.items()}
+        return {name: Reading(self.readings, name) if name in self.noise else term for name, term in self.observe.items()}
 
     @cached_property
     def deployed(self) -> Task:
@@ -235,6 +179,11 @@ class Task:
     def drawn(self) -> dict[str, ModelRandomizer | LookRandomizer]:
         """Those that draw something when an episode begins."""
         return {name: r for name, r in self.randomize.items() if isinstance(r, ModelRandomizer | LookRandomizer)}
+
+    @cached_property
+    def recurring(self) -> dict[str, Every]:
+        """Those that draw again within an episode."""
+        return {name: r for name, r in self.randomize.items() if isinstance(r, Every)}
 
     @cached_property
     def disturbances(self) -> dict[str, Disturbance]:

@@ -47,6 +47,7 @@ from paddock.tasks.randomize_bodies import Mass as Mass
 from paddock.tasks.randomize_bodies import Size as Size
 from paddock.tasks.randomize_contacts import Friction as Friction
 from paddock.tasks.randomize_contacts import Restitution as Restitution
+from paddock.tasks.randomize_every import Every as Every
 from paddock.tasks.randomize_joints import Armature as Armature
 from paddock.tasks.randomize_joints import Damping as Damping
 from paddock.tasks.randomize_joints import FrictionLoss as FrictionLoss

@@ -58,6 +58,8 @@ def set_timing(spec: mujoco.MjSpec, name: str, timing: Timing) -> None:
     members = [named[name]] if name in named else [s for n, s in named.items() if n.startswith(f"{name}/")]
     if not members:
         raise unknown("sensor", name, {*named, *(n.split("/")[0] for n in named)})
+    if any(sensor.type == mujoco.mjtSensor.mjSENS_USER for sensor in members):
+        raise PaddockError(f"'{name}' is read by the sim, once a control step and without delay; it takes no timing.")
     for sensor in members:
         timing.set(sensor, spec.option.timestep)
 
