@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property, partial, reduce
 from typing import TYPE_CHECKING
 
@@ -18,12 +17,11 @@ from paddock import randomness
 from paddock.anatomies import RobotAnatomy
 from paddock.contracts import SIM_TENSORS, Obs, State, Step, Tap, Worlds
 from paddock.cores import Exact
-from paddock.errors import BadTerm, PaddockError, blame, unknown
-from paddock.finiteness import check_action, not_finite, unsound
+from paddock.errors import PaddockError, blame, unknown
+from paddock.finiteness import check_action, not_finite
 from paddock.looks import look_of
 from paddock.sims import make_sim
 from paddock.sims.capacity import Capacity
-from paddock.sims.graphs import Graph, is_capturing
 from paddock.sims.layout import layout_of
 from paddock.sims.model import compile_text, model_text
 from paddock.starts import Starts
@@ -54,7 +52,8 @@ def make(
     in any batch; `first_world` numbers the first, so that several processes can share one set of worlds. With `curriculum`,
     a task that has one begins easy, as in training; without, it is the whole task.
     """
-    return Environment(
+    kind = Environment if sim == "cpu" else _captured()
+    return kind(
         find_task(task),
         num_worlds=num_worlds,
         seed=seed,
@@ -96,7 +95,7 @@ class Environment:
             num_threads=num_threads,
             stage=task.stage,
             fields=task.fields,
-            capacity=None if sim == "cpu" or task.stage != "velocity" else _capacity(task),
+            capacity=self._room(),
         )
         self.device = self.sim.device
         self.obs: Obs = {}
@@ -112,7 +111,6 @@ class Environment:
         if task.curriculum is not None:
             self.state.params[CURRICULUM] = self._fresh_grade().repeat(num_worlds, 1)
         self._failures = torch.zeros((), dtype=torch.int64, device=self.device)
-        self._not_finite = self._failures.clone()
         self._pushes = self._pushes_by_body()
         with Exact():
             self._starts = Starts(task, self.sim, self.state)
@@ -124,9 +122,10 @@ class Environment:
         self.anatomy = RobotAnatomy(task, self.state)
         self._begun = False  # the episode just begun was only for the checks
         self._rewind()
-        self._graphs: list[Graph] = []
-        self._asked = torch.zeros_like(self.state.action)
-        self._advance_again = self.repeated(self._advance_as_asked)
+
+    def _room(self) -> Capacity | None:
+        """How much the sim must have room for in a world; None leaves it to the sim."""
+        return None
 
     @property
     def model(self) -> mujoco.MjModel:
@@ -167,7 +166,7 @@ class Environment:
                 begun.age.copy_(begun.scoped("stagger").choice(self.task.episode_steps)[:, 0])
                 self._everyone.put(self.state.age, begun.age)
             obs = self._observed(begun) | self._seen(self._everyone)
-            self._keep(obs)
+            self.obs = obs
         self._begun = True
 
         def no() -> Tensor:
@@ -194,102 +193,58 @@ class Environment:
         if not self._begun:
             raise PaddockError("there is no episode yet: call reset() before the first step().")
         with Exact():
-            action = check_action(action, self)
-            if self.sim.by_rows or is_capturing(self.device):
-                return self._advance(action)
-            self._asked.copy_(action)
-            self._advance_again()
-            return copied(self._reached)
+            return self._advance(check_action(action, self))
 
     @property
     def is_captured(self) -> bool:
-        """Whether steps are captured into graphs, so that nothing between them may look at a value."""
-        return not self.sim.by_rows
+        """Whether what is `repeated` is captured and replayed, so that nothing in it may look at a value."""
+        return False
 
     def repeated(self, work: Callable[[], None], *, generators: Sequence[torch.Generator] = ()) -> Callable[[], None]:
-        """`work`, made quick to do over and over: on a GPU it becomes one CUDA graph, elsewhere it stays as it is.
-
-        It may step this environment; it must not look at a value, nor keep a tensor that it made. It draws from `generators`.
-        """
-        if self.sim.by_rows:
-            return work
-        graph = Graph(work, self.device, generators=generators)
-        self._graphs.append(graph)
-        return graph
+        """`work`, made quick to do over and over. On the CPU it is so already."""
+        del generators
+        return work
 
     def settle(self) -> None:
-        """Between rollouts: what no captured step can do. Draw what engine constants follow from, make room where worlds had too
-        little, and raise where terms were not finite.
-        """
-        if self.sim.by_rows:
-            return
-        with Exact():
-            if self.sim.crowded.any():
-                self.sim.grow()
-                for graph in self._graphs:
-                    graph.forget()
-            self._starts.settle(self.state)
-            if int(self._not_finite):
-                count, self._not_finite[...] = int(self._not_finite), 0
-                raise BadTerm(
-                    f"rewards or observations of task '{self.task.name}' were not finite {count:,} times since the last rollout. "
-                    "Run it with --sim cpu, which names the term."
-                )
+        """Between rollouts: what no captured step can do. On the CPU there is no such thing."""
 
     @property
     def failures(self) -> int:
         """Worlds the engine gave up on since construction; each was reset and the others went on."""
         return int(self._failures)
 
-    def _advance_as_asked(self) -> None:
-        self._reached = self._advance(self._asked)
-
     def _advance(self, action: Tensor) -> Step:
-        """One control step. Where the sim is not `by_rows`, nothing here looks at a value, so that it can be captured."""
         task, state = self.task, self.state
-        state.last_action.copy_(state.action)
-        state.action.copy_(action.clamp(-1.0, 1.0))
-        self._push()
-        if task.recurring:
-            self._starts.renew(state)
-        ctrl = task.act(state)
+        ctrl = self._decide(action)
         if self.tap is not None:
             self.tap.stepping(self.sim)
         self.sim.step(ctrl, self.substeps)
         if self.tap is not None:
             self.tap.stepped(self.sim)
-        state.age += 1
-        command, memory = task.advance(state)
-        _copy_all(state.command, command)
-        _copy_all(state.memory, memory)
+        self._move_on()
 
         reward, terms = task.rewards(state)
         ends = {name: end.clone() for name, end in task.ends(state).items()}  # a term may return what it remembers
         success = task.succeeded(state).clone()
         failed = self.sim.failed.clone()
-        if self._some(failed):
+        if failed.any():
             reward, terms, success = self._contain(failed, reward, terms, success)
-        if self.sim.by_rows:
-            self._check_finite(reward, terms)
+        self._check_finite(reward, terms)
         terminated = reduce(torch.logical_or, ends.values(), failed.clone())
         truncated = (state.age >= task.episode_steps) & ~terminated
         final_obs = self._observed(state) | self._seen(self._everyone)
-        if self.is_captured:
-            final_obs |= {group: final_obs[group].masked_fill(failed[:, None], 0.0) for group in self.obs_sizes}
 
         ended = terminated | truncated
         obs = final_obs
         if self.curriculum is not None:
             self._grade(self.curriculum, ended, success)
-        if self._some(ended):
+        if ended.any():
             begun = Worlds.where(ended, by_rows=self.sim.by_rows)
             obs = {group: value.clone() for group, value in final_obs.items()}
-            fresh = self._observed(self._begin(begun))
-            if self.is_captured:
-                self._not_finite += (unsound(reward, final_obs, fresh) & ~failed).sum()
-            for group, value in (fresh | self._seen(begun)).items():
+            fresh = self._observed(self._begin(begun)) | self._seen(begun)
+            for group, value in fresh.items():
                 begun.put(obs[group], value)
-        self._keep(obs)
+        self.obs = obs
         return Step(
             obs=obs,
             reward=reward,
@@ -302,16 +257,22 @@ class Environment:
             ends=ends,
         )
 
-    def _keep(self, obs: Obs) -> None:
-        """Make these `obs`; in place where graphs hold on to them."""
-        if self.is_captured and self.obs:
-            _copy_all(self.obs, obs)
-        else:
-            self.obs = {group: value.clone() for group, value in obs.items()} if self.is_captured else obs
+    def _decide(self, action: Tensor) -> Tensor:
+        """Everything that enters the engine but ctrl, which is returned."""
+        task, state = self.task, self.state
+        state.last_action.copy_(state.action)
+        state.action.copy_(action.clamp(-1.0, 1.0))
+        self._push()
+        if task.recurring:
+            self._starts.renew(state)
+        return task.act(state)
 
-    def _some(self, mask: Tensor) -> bool:
-        """Whether to do what concerns the worlds of a mask: a captured step always does, because it cannot look."""
-        return self.is_captured or bool(mask.any())
+    def _move_on(self) -> None:
+        """Advance what the task remembers to the state that the physics reached."""
+        self.state.age += 1
+        command, memory = self.task.advance(self.state)
+        copy_all(self.state.command, command)
+        copy_all(self.state.memory, memory)
 
     def sample(self) -> Tensor:
         """Random actions, the same for the same seed, world, episode and step; (n, na)."""
@@ -337,7 +298,7 @@ class Environment:
         self._starts.forget()
         self._begun = True
         with Exact():
-            self._keep(self._observed(self.state) | self._seen(self._everyone))
+            self.obs = self._observed(self.state) | self._seen(self._everyone)
         if self.tap is not None:
             self.tap.begun(self.sim, self._everyone)
 
@@ -364,18 +325,28 @@ class Environment:
 
     def _begin(self, worlds: Worlds) -> State:
         """Start a new episode in some worlds, leave the others alone, and return the state of those begun."""
-        state = self.state
-        self._episode += worlds.mask
-        for tensor in (state.age, state.action, state.last_action):
-            worlds.clear(tensor)
-        self._starts.begin(worlds, state, self._seed_key, self._episode)
-        fresh = state.of(worlds)
-        fresh.command, fresh.memory = self.task.begin(fresh)
-        for own, begun in ((state.command, fresh.command), (state.memory, fresh.memory)):
-            for name, value in begun.items():
-                worlds.put(own[name], value)
+        self.sim.reset(worlds)
+        self._place(worlds)
+        self.sim.forward(worlds)
+        fresh = self._remember_anew(worlds)
         if self.tap is not None:
             self.tap.begun(self.sim, worlds)
+        return fresh
+
+    def _place(self, worlds: Worlds) -> None:
+        """Count their next episode, and put them where it begins."""
+        self._episode += worlds.mask
+        for tensor in (self.state.age, self.state.action, self.state.last_action):
+            worlds.clear(tensor)
+        self._starts.begin(worlds, self.state, self._seed_key, self._episode)
+
+    def _remember_anew(self, worlds: Worlds) -> State:
+        """Begin their commands and memory, and return their state."""
+        fresh = self.state.of(worlds)
+        fresh.command, fresh.memory = self.task.begin(fresh)
+        for own, begun in ((self.state.command, fresh.command), (self.state.memory, fresh.memory)):
+            for name, value in begun.items():
+                worlds.put(own[name], value)
         return fresh
 
     def _push(self) -> None:
@@ -399,7 +370,7 @@ class Environment:
     def _observed(self, state: State) -> Obs:
         """The observations of a state, of all worlds or some. A sum is finite only if all its parts are, and costs one pass."""
         obs = self.task.observations(state)
-        if self.sim.by_rows and not math.isfinite(sum(group.sum() for group in obs.values())):
+        if not math.isfinite(sum(group.sum() for group in obs.values())):
             named = {f"observation '{name}'": value for name, value in self.task.observed(state).items()}
             named |= {f"privileged observation '{name}'": term(state) for name, term in self.task.privileged.items()}
             raise not_finite(self.task, named, state)
@@ -477,24 +448,13 @@ def _substeps(task: Task, timestep: float) -> int:
     return substeps
 
 
-def _copy_all(own: dict[str, Tensor], values: dict[str, Tensor]) -> None:
+def copy_all(own: dict[str, Tensor], values: dict[str, Tensor]) -> None:
     """Copy in place, because captured graphs and saved views hold on to the tensors themselves."""
     for name, value in values.items():
         own[name].copy_(value)
 
 
-def copied(step: Step) -> Step:
-    """The same step in tensors of the caller's own."""
-    alone = ("reward", "terminated", "truncated", "success", "failed")
-    groups = ("obs", "final_obs", "terms", "ends")
-    return replace(
-        step,
-        **{name: getattr(step, name).clone() for name in alone},
-        **{name: {key: value.clone() for key, value in getattr(step, name).items()} for name in groups},
-    )
+def _captured() -> type[Environment]:
+    from paddock.captured_env import CapturedEnvironment  # which is an Environment
 
-
-def _capacity(task: Task) -> Capacity:
-    from paddock.crowding import capacity_of  # which makes an environment, on the CPU
-
-    return capacity_of(task)
+    return CapturedEnvironment

@@ -45,7 +45,7 @@ class Starts:
         self._stale |= mask
 
     def begin(self, worlds: Worlds, state: State, seed_key: Tensor, episode: Tensor) -> None:
-        """Put some worlds where episode `episode` (n,) begins: their key, parameters, model and engine state."""
+        """Put some worlds, which are at the model's defaults, where episode `episode` (n,) begins: key, parameters, model, pose."""
         if not self._sim.by_rows:
             self._refill(worlds, seed_key, episode)
         elif bool(worlds.take(self._stale).any()):
@@ -56,7 +56,6 @@ class Starts:
         for name, value in self.params.items():
             if name not in self._settled:
                 worlds.put(state.params[name], worlds.take(value))
-        self._sim.reset(worlds)
         for name, value in self._fields.items():
             if name not in self._settled_fields:
                 self._sim.write_model(name, worlds.take(value), worlds)
@@ -64,7 +63,6 @@ class Starts:
             self._sim.set_const(worlds)
         self._sim.write("qpos", worlds.take(self._qpos), worlds)
         self._sim.write("qvel", worlds.take(self._qvel), worlds)
-        self._sim.forward(worlds)
         self._stale |= worlds.mask
 
     def settle(self, state: State) -> None:

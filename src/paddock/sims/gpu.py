@@ -81,6 +81,8 @@ class GpuSim:
                 "the model integrates by RK4, which between two halves of a step would silently become Euler. "
                 "Use integrator=implicitfast, or --sim cpu."
             )
+        if (model.sensor_type == mujoco.mjtSensor.mjSENS_USER).any():
+            raise PaddockError("this task has sensors that Paddock's CPU sim computes, such as a level HeightScan. Use --sim cpu.")
         self.device = torch.device(device)
         self.model = model
         self.num_worlds = num_worlds

@@ -8,8 +8,12 @@ from collections.abc import Callable, Sequence
 import torch
 
 
+WARM = 2
+"""Times that work is done before it is captured: its parts may be written down in the first, and compiled in the second."""
+
+
 class Graph:
-    """Something to do over and over. The first time it is done as it is, which compiles it; then it is captured, and replayed.
+    """Something to do over and over. At first it is done as it is, which compiles its parts; then it is captured, and replayed.
 
     What it makes lies in memory of the graph's own, and is written again by every replay. On a CPU device it is never captured.
     """
@@ -17,12 +21,12 @@ class Graph:
     def __init__(self, work: Callable[[], None], device: torch.device, *, generators: Sequence[torch.Generator] = ()) -> None:
         self._work, self._device, self._generators = work, device, generators
         self._graph: torch.cuda.CUDAGraph | None = None
-        self._is_warm = device.type != "cuda"
+        self._warmed = 0
 
     def __call__(self) -> None:
-        if self._device.type != "cuda" or not self._is_warm or is_capturing(self._device):
+        if self._device.type != "cuda" or self._warmed < WARM or is_capturing(self._device):
             self._work()
-            self._is_warm = True
+            self._warmed += 1
             return
         if self._graph is None:
             self._graph = self._captured()
@@ -30,7 +34,7 @@ class Graph:
 
     def forget(self) -> None:
         """Capture anew before the next time: an array that the graph writes to has been exchanged."""
-        self._graph, self._is_warm = None, self._device.type != "cuda"
+        self._graph, self._warmed = None, 0
 
     def _captured(self) -> torch.cuda.CUDAGraph:
         import warp as wp

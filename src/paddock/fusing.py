@@ -1,0 +1,36 @@
+"""A piece of work on tensors, in as few kernels as PyTorch's compiler can make of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+import torch
+from torch.fx.experimental.proxy_tensor import make_fx
+
+T = TypeVar("T")
+
+
+class Fused(Generic[T]):
+    """Work that reads and writes tensors it holds on to, and returns tensors in dicts and tuples.
+
+    It is done once as it is, while what it does to tensors is written down; from then on that is compiled and repeated. So the work
+    may be any Python, if only it does the same every time.
+    """
+
+    def __init__(self, work: Callable[[], T]) -> None:
+        self._work = work
+        self._compiled: Callable[[], T] | None = None
+
+    def __call__(self) -> T:
+        if self._compiled is not None:
+            return self._compiled()
+        done: list[T] = []
+
+        def written() -> T:
+            done.append(self._work())
+            return done[-1]
+
+        graph = make_fx(written)()
+        self._compiled = torch.compile(graph, fullgraph=True, dynamic=False)
+        return done[-1]
