@@ -44,7 +44,7 @@ class Asked:
 
 def parse(args: Sequence[str]) -> Asked:
     """What the words behind `paddock train` ask for."""
-    run_to_repeat = None
+    run_to_repeat, chosen = None, "default"
     if repeated := _given(args, "--like"):
         run_to_repeat = find_run(repeated, Path(_given(args, "--runs-dir") or RUNS_DIR))
         args = [task_to_repeat(run_to_repeat), *args]
@@ -60,18 +60,18 @@ def parse(args: Sequence[str]) -> Asked:
         if robot := _given(rest, "--robot"):
             task = f"{task}@{robot}"
         file = _given(rest, "--config")
-        preset = _given(rest, "--preset") or "default"
+        chosen = _given(rest, "--preset") or ("gpu" if _given(rest, "--sim") == "gpu" else "default")
         base = (
             config_to_repeat(run_to_repeat)
             if run_to_repeat
-            else configure(find_task(task), preset=preset, file=Path(file) if file else None)
+            else configure(find_task(task), preset=chosen, file=Path(file) if file else None)
         )
 
     def wanted(
         settings: Annotated[TrainConfig, tyro.conf.arg(name="")] = base,
         *,
         robot: Annotated[str, tyro.conf.arg(metavar="ROBOT")] = "",
-        preset: str = "default",
+        preset: str = chosen,
         config: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
         like: Annotated[str, tyro.conf.arg(metavar="RUN")] = "",
         runs_dir: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = RUNS_DIR,
@@ -81,7 +81,7 @@ def parse(args: Sequence[str]) -> Asked:
         Args:
             settings: What the training is told.
             robot: For the tasks of any robot (stand, walk, reach): a robot's name, or file.py, or file.py:NAME.
-            preset: debug (seconds, to see that everything runs), default, full, or one of the task's own.
+            preset: debug (seconds, to see that everything runs), default, full, gpu (what --sim gpu takes), or one of the task's own.
             config: A YAML file with settings, or another run's run.json.
             like: Repeat a run, its task and all its settings, and say whether the weights are the same; without a TASK in front.
             runs_dir: Where runs are kept.

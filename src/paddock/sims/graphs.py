@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-
 WARM = 2
 """Times that work is done before it is captured: its parts may be written down in the first, and compiled in the second."""
 
