@@ -81,7 +81,7 @@ def parse(args: Sequence[str]) -> Asked:
         Args:
             settings: What the training is told.
             robot: For the tasks of any robot (stand, walk, reach): a robot's name, or file.py, or file.py:NAME.
-            preset: debug (seconds, to see that everything runs), default, full, gpu (what --sim gpu takes), or one of the task's own.
+            preset: debug (seconds, to see that everything runs), default, full, gpu (for --sim gpu), or one of the task's own.
             config: A YAML file with settings, or another run's run.json.
             like: Repeat a run, its task and all its settings, and say whether the weights are the same; without a TASK in front.
             runs_dir: Where runs are kept.
