@@ -8,10 +8,8 @@ import mujoco
 import torch
 from torch import Tensor
 
-from paddock.env import Environment
 from paddock.messages.parity import FieldError, FlagAgreement
-from paddock.parity_sides import Reached, evaluated
-from paddock.parity_states import States
+from paddock.parity_sides import Reached
 
 QUANTILES = (0.0, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)
 SHARE = 0.99
@@ -19,7 +17,6 @@ SHARE = 0.99
 LEAST_SCALE = 1e-3
 """Readings smaller than this, in SI units, count as zero."""
 ACC = int(mujoco.mjtStage.mjSTAGE_ACC)
-VEL = int(mujoco.mjtStage.mjSTAGE_VEL)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,22 +29,19 @@ class Tolerance:
 
 
 TOLERANCES = {
-    "qpos": Tolerance(limit=1e-5, is_relative=False, why="m and rad; float32 resolves 1e-6 ten metres from the origin"),
-    "qvel": Tolerance(limit=1e-3, is_relative=True, why="a control step adds up several substeps of accelerations in float32"),
+    "qpos": Tolerance(limit=1e-5, is_relative=False, why="m and rad: ten times what float32 resolves ten metres from the origin"),
+    "qvel": Tolerance(limit=1e-3, is_relative=True, why="a control step adds up the accelerations of several substeps"),
     "act": Tolerance(limit=1e-3, is_relative=True, why="as velocities"),
-    "position sensor": Tolerance(limit=1e-4, is_relative=True, why="a function of qpos"),
-    "velocity sensor": Tolerance(limit=1e-3, is_relative=True, why="a function of qvel, so no better than that"),
+    "sensor": Tolerance(limit=1e-4, is_relative=True, why="sensors of positions and velocities follow from the state alone"),
     "force sensor": Tolerance(
-        limit=1e-2,
+        limit=1e-3,
         is_relative=True,
-        why="accelerations and contact forces are what the constraint solver iterates on: they change by percents where "
-        "a penetration of micrometres does, and integrating over a timestep makes that small again",
+        why="accelerations and contact forces are what the constraint solver iterates on, and a penetration that differs by a "
+        "rounding error is multiplied by the stiffness of the contact; integrating over a timestep makes it small again",
     ),
     "field": Tolerance(limit=1e-3, is_relative=True, why="what the task reads of MjData beyond the above"),
-    "observation": Tolerance(limit=1e-3, is_relative=True, why="a function of qpos, qvel and their sensors"),
-    "observation of forces": Tolerance(limit=1e-2, is_relative=True, why="reads a force sensor"),
-    "reward": Tolerance(limit=1e-3, is_relative=True, why="relative to the largest of the reward's terms"),
-    "reward of forces": Tolerance(limit=1e-2, is_relative=True, why="reads a force sensor"),
+    "observation": Tolerance(limit=1e-3, is_relative=True, why="may read any of the above"),
+    "reward": Tolerance(limit=1e-3, is_relative=True, why="may read any of the above; relative to the largest term of the reward"),
 }
 """Relative errors are to the larger of the state's own value and the field's root mean square over all states."""
 
@@ -88,12 +82,12 @@ class Field:
         )
 
 
-def compared(model: mujoco.MjModel, reference: Reached, other: Reached, *, of_forces: set[str]) -> list[Field]:
+def compared(model: mujoco.MjModel, reference: Reached, other: Reached) -> list[Field]:
     """Every field of both sides. What is in contact is compared by what it does, never contact by contact."""
     fields = [_field(name, name, reference.raw[name], other.raw[name]) for name in ("qpos", "qvel", "act")]
     for i in range(model.nsensor):
         columns = slice(int(model.sensor_adr[i]), int(model.sensor_adr[i] + model.sensor_dim[i]))
-        kind = {ACC: "force sensor", VEL: "velocity sensor"}.get(int(model.sensor_needstage[i]), "position sensor")
+        kind = "force sensor" if model.sensor_needstage[i] == ACC else "sensor"
         name = f"sensor/{model.sensor(i).name or i}"
         fields.append(_field(name, kind, reference.raw["sensordata"][:, columns], other.raw["sensordata"][:, columns]))
     for name, value in reference.raw.items():
@@ -101,20 +95,11 @@ def compared(model: mujoco.MjModel, reference: Reached, other: Reached, *, of_fo
             fields.append(_field(name, "field", value.flatten(1), other.raw[name].flatten(1)))
     earned = max(_size(value) for name, value in reference.numbers.items() if name.startswith("reward"))
     for name, value in reference.numbers.items():
-        kind = "reward" if name.startswith("reward") else "observation"
-        scale = earned if kind == "reward" else None
-        fields.append(_field(name, kind + " of forces" * (name in of_forces), value, other.numbers[name], scale))
+        is_earned = name.startswith("reward")
+        fields.append(
+            _field(name, "reward" if is_earned else "observation", value, other.numbers[name], earned if is_earned else None)
+        )
     return [field for field in fields if field is not None]
-
-
-def reading_forces(env: Environment, states: States, reference: Reached) -> set[str]:
-    """Names of the numbers that change with the force sensors."""
-    of_forces = torch.from_numpy((env.model.sensor_needstage == ACC).repeat(env.model.sensor_dim))
-    if not of_forces.any():
-        return set()
-    shaken = torch.where(of_forces, reference.raw["sensordata"] * 1.5 + 1.0, reference.raw["sensordata"])
-    as_is, changed = (evaluated(env, states, reference.raw | {"sensordata": value}) for value in (reference.raw["sensordata"], shaken))
-    return {name for name, value in as_is.numbers.items() if not torch.equal(value, changed.numbers[name])}
 
 
 def agreement(reference: Reached, other: Reached, *, by_numbers: Reached, is_near: Tensor) -> tuple[list[FlagAgreement], Tensor]:

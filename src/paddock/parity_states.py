@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-import mujoco
 import numpy as np
 import torch
 from torch import Tensor
@@ -14,7 +13,6 @@ from paddock.contracts import Policy
 from paddock.cores import torch_threads
 from paddock.env import Environment, make
 from paddock.evaluation import Agent
-from paddock.messages.parity import ContactRow
 from paddock.playing import agents_of, find_agent
 from paddock.recording_header import row_fields
 from paddock.tasks.task import Task
@@ -103,24 +101,6 @@ def fitted(states: States, env: Environment) -> dict[str, Tensor]:
     return {name: saved[name].reshape(value.shape).to(value.device, value.dtype) for name, value in own.items()}
 
 
-def contacts_of(states: States, row: int, model: mujoco.MjModel, qpos: Tensor | None = None) -> tuple[ContactRow, ...]:
-    """What touches in one state, or where the step from it led, by the reference engine; the nearest first."""
-    own = mujoco.MjModel.__copy__(model)
-    for name, value in states.saved.items():
-        if name.startswith("sim/model/") and not name.startswith("sim/model/opt."):
-            getattr(own, name.removeprefix("sim/model/"))[:] = value[row].numpy()
-    data = mujoco.MjData(own)
-    data.qpos[:] = (states.saved["sim/qpos"][row] if qpos is None else qpos).numpy()
-    for name in ("mocap_pos", "mocap_quat"):
-        getattr(data, name).flat[:] = states.saved[OF_SIM + name][row].numpy()
-    mujoco.mj_fwdPosition(own, data)
-    rows = [
-        ContactRow(first=_geom(own, contact.geom[0]), second=_geom(own, contact.geom[1]), distance=float(contact.dist))
-        for contact in data.contact
-    ]
-    return tuple(sorted(rows, key=lambda contact: contact.distance))
-
-
 def _seen(env: Environment, act: Agent, name: str, share: int, rng: np.random.Generator) -> States:
     """All worlds at so many instants, drawn from the length of an episode."""
     horizon = min(env.task.episode_steps, HORIZON)
@@ -148,8 +128,3 @@ def _by_fields(env: Environment) -> dict[str, Tensor]:
 def _rounded(saved: dict[str, Tensor]) -> dict[str, Tensor]:
     wide = {name for name, value in saved.items() if value.dtype == torch.float64 and name not in CLOCK}
     return {name: value.float().double() if name in wide else value for name, value in saved.items()}
-
-
-def _geom(model: mujoco.MjModel, number: int) -> str:
-    geom = model.geom(int(number))
-    return geom.name or f"{model.body(int(geom.bodyid[0])).name}/geom {number}"
