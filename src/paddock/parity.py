@@ -157,15 +157,6 @@ def verdict(report: ParityReport) -> str:
     return f"{report.other} does not agree with {report.reference} in {report.task}: {', '.join(failed)}."
 
 
-def worst(report: ParityReport) -> list[FieldError]:
-    """For each kind of field the one that is the furthest out."""
-    kinds: dict[str, FieldError] = {}
-    for field in report.fields:
-        if field.kind not in kinds or (field.within, -field.p99) < (kinds[field.kind].within, -kinds[field.kind].p99):
-            kinds[field.kind] = field
-    return list(kinds.values())
-
-
 def _one_step(reference: SimSide, other: Side, states: States, advance: Callable[[float], None]) -> _OneStep:
     here, there = reference.reach(states), other.reach(states)
     advance(2 * len(states))

@@ -86,7 +86,9 @@ def _fields(report: ParityReport) -> str:
     rows = []
     for f in report.fields:
         scale = f"{f.scale:.3g}" if f.scale else "its unit"
-        rows.append((f.name, f.kind, scale, *map(number, (f.median, f.p99, f.max, f.tolerance)), f"{f.within:.2%}", _mark(f.passed)))
+        rows.append(
+            (f.name, f.kind, scale, *map(number, (f.median, f.p99, f.max, f.tolerance)), f"{f.within:.2%}", _mark(f.passed))
+        )
     return _table(names, rows)
 
 

@@ -45,17 +45,9 @@ class SimSide:
         )
 
     def follow(self, states: States, actions: Tensor) -> Followed:
-        assert len(states) <= self.env.num_worlds
-        (rows,) = self._batches(len(states))
-        self.env.load(fitted(states.of(rows), self.env))
-        going = torch.ones(len(rows), dtype=torch.bool)
-        seen: list[tuple[Tensor, Tensor]] = []
-        for action in actions:
-            step = self.env.step(action[rows].to(self.env.device))
-            going = going & ~step.ended.cpu()
-            seen.append((self._reached.raw["qpos"].cpu().double()[: len(states)], going[: len(states)]))
-        qpos, alive = zip(*seen, strict=True)
-        return Followed(qpos=torch.stack(qpos), going=torch.stack(alive))
+        parts = [self._follow(states.of(rows), actions[:, rows]) for rows in self._batches(len(states))]
+        qpos, going = (torch.cat([getattr(part, name) for part in parts], dim=1)[:, : len(states)] for name in ("qpos", "going"))
+        return Followed(qpos=qpos, going=going)
 
     def play(self, agent: Agent, *, episodes: int, seed: int, advance: Callable[[float], None]) -> Played:
         env = (
@@ -89,6 +81,16 @@ class SimSide:
         flags = {f"ends/{name}": end for name, end in step.ends.items()}
         flags |= {name: getattr(step, name) for name in ("truncated", "success", "failed")}
         return _reached(self._reached.raw, numbers, flags)
+
+    def _follow(self, states: States, actions: Tensor) -> Followed:
+        self.env.load(fitted(states, self.env))
+        qpos: list[Tensor] = []
+        going = [torch.ones(len(states), dtype=torch.bool)]
+        for action in actions:
+            step = self.env.step(action.to(self.env.device))
+            qpos.append(self._reached.raw["qpos"].to("cpu", torch.float64, copy=True))
+            going.append(going[-1] & ~step.ended.cpu())
+        return Followed(qpos=torch.stack(qpos), going=torch.stack(going[1:]))
 
     def _judged(self, states: States, raw: dict[str, Tensor]) -> Reached:
         env = self.env

@@ -132,6 +132,7 @@ def parity(
     *,
     sims: Annotated[tuple[str, ...], tyro.conf.arg(metavar="SIM SIM")] = (),
     run: Annotated[str, tyro.conf.arg(metavar="RUN")] = "",
+    randomize: str = "",
     states: int = 0,
     episodes: int = 0,
     horizon: int = 0,
@@ -149,12 +150,14 @@ def parity(
     Examples:
         paddock parity quadruped-walk
         paddock parity quadruped-walk --run latest
+        paddock parity quadruped-walk --randomize heavy
         paddock parity cartpole-balance --sims cpu warp-cpu --states 500 --episodes 50
 
     Args:
         task: A name from `paddock list`, or file.py, or file.py:NAME, or walk@ROBOT.
         sims: The reference, which is cpu, and another. By default cpu gpu, or cpu warp-cpu where there is no NVIDIA GPU.
         run: A run of the task whose policy takes part: folder, id or `latest`.
+        randomize: Other randomisation than the task's own: none, light, default or heavy, and changes: heavy,push=off.
         states: States to compare one step from. 0: 2,048, or 256 on warp-cpu.
         episodes: Whole episodes of each agent on each sim. 0: 256, or 16 on warp-cpu.
         horizon: Control steps over which the sims are followed from equal states. 0: 100, or 25 on warp-cpu.
@@ -170,11 +173,13 @@ def parity(
     from paddock import parity
     from paddock.judging import seed_of
     from paddock.messages import to_json
-    from paddock.parity_page import show, write_report
+    from paddock.parity_page import write_report
     from paddock.parity_states import acting_agents
+    from paddock.parity_table import show
     from paddock.run_commands import checkpoint_of
     from paddock.runs.folder import find_run
     from paddock.tasks.finding import find_task
+    from paddock.tasks.randomize_presets import with_randomization
     from paddock.terminal import progress
     from paddock.trained import Run
 
@@ -190,7 +195,7 @@ def parity(
     policy = trained.policy if trained else None
     with progress("parity", effort.units(acting_agents(found, policy))) as advance:
         report = parity.examine(
-            trained.task if trained else found,
+            with_randomization(trained.task if trained else found, randomize),
             sims=(reference, other),
             effort=effort,
             policy=policy,
@@ -203,7 +208,7 @@ def parity(
     if json:
         print(to_json(report))
     else:
-        show(report, parity.worst(report))
+        show(report)
         print(f"\nwrote {page}\nwrote {data}\n\n{parity.verdict(report)}")
     return 0 if report.passed else 1
 
