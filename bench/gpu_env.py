@@ -27,6 +27,7 @@ import paddock
 from paddock.env import Environment
 from paddock.sims.gpu import STATE, GpuSim
 from paddock.sims.graphs import Graph
+from paddock.sims.streams import on_stream
 
 ROOT = Path(__file__).parent.parent
 STEPS = 24
@@ -41,7 +42,7 @@ class Bare:
     def __init__(self, env: Environment) -> None:
         assert isinstance(env.sim, GpuSim)
         self.sim, self.substeps = env.sim, env.substeps
-        with self.sim.running():
+        with on_stream(self.sim.device):
             self.model = mjw.put_model(self.sim.model)
             self.model.opt.warn_overflow = 0
             room = self.sim.capacity
@@ -49,7 +50,7 @@ class Bare:
         self.again = Graph(self.steps, env.device)
 
     def steps(self) -> None:
-        with self.sim.running():
+        with on_stream(self.sim.device):
             for _ in range(self.substeps):
                 mjw.step(self.model, self.data)
 

@@ -10,6 +10,10 @@ from paddock import terms as t
 from paddock.contracts import Worlds
 from paddock.sims.cpu import CpuSim
 from paddock.sims.model import compile_text, model_text
+from paddock.tasks import TASK_NAMES
+
+OWN_TASKS = tuple(name for name in TASK_NAMES if not name.endswith("-blind"))
+"""Tasks with scene, actions, rewards and expert of their own. A blind one only leaves observations of another out."""
 
 BOXES = """
 <mujoco>

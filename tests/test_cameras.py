@@ -171,13 +171,12 @@ def test_gymnasium_and_sb3_get_a_dict_of_boxes() -> None:
     assert stable.observation_space.contains(infos[0]["terminal_observation"])
 
 
-def test_a_controller_with_pictures_is_refused() -> None:
-    class Nobody:
+def test_a_controller_that_does_not_look_asks_for_no_pictures() -> None:
+    class Blind:
         def mean(self, policy_obs: torch.Tensor) -> torch.Tensor:
             return policy_obs
 
-    with pytest.raises(PaddockError, match="camera/front/rgb.*cameras={}"):
-        controller_graph(paddock.make(ball_task()), Nobody())
+    assert controller_graph(paddock.make(ball_task()), Blind()).inputs == ["sensor/joint_pos"]
 
 
 @pytest.mark.parametrize(

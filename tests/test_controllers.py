@@ -17,7 +17,7 @@ from onnx import TensorProto, helper
 from torch import Tensor, nn
 
 import paddock
-from models import POLE, pole_task
+from models import OWN_TASKS, POLE, pole_task
 from paddock import Environment
 from paddock.controller_graph import ControllerGraph, controller_graph, readings_of
 from paddock.controllers import Disagreement, check_agreement, export_controller
@@ -25,8 +25,8 @@ from paddock.deploy.controller import BadReading, Controller
 from paddock.deploy.graph_checks import MAX_BYTES, RefusedController, check_graph
 from paddock.errors import PaddockError
 from paddock.learn.actor_critic import ActorCritic
+from paddock.learn.nets.mlp import Mlp
 from paddock.messages import ControllerManifest, from_json, to_json
-from paddock.tasks import TASK_NAMES
 
 LEGGED = ["joint_pos", "joint_vel", "gyro", "up"]
 REQUIRED = {
@@ -138,6 +138,7 @@ def lively(env: Environment) -> ActorCritic:
     """An untrained policy with actions all over the range, and a normaliser that has seen something."""
     torch.manual_seed(3)
     policy = ActorCritic(env.obs_sizes, env.action_size, hidden=(64, 64), log_std=0.0)
+    assert isinstance(policy.actor, Mlp)
     last = policy.actor[-1]
     assert isinstance(last, nn.Linear)
     with torch.no_grad():
@@ -171,7 +172,7 @@ def readings(env: Environment, manifest: ControllerManifest) -> dict[str, np.nda
     return {r.name: state.sensor(r.name)[0].numpy() if r.measurable else flat[r.name] for r in manifest.required}
 
 
-@pytest.mark.parametrize("name", [*TASK_NAMES, "slewed"])
+@pytest.mark.parametrize("name", [*OWN_TASKS, "slewed"])
 def test_it_drives_one_robot_as_the_policy_would(name: str, exported: Callable[[str], Exported]) -> None:
     made = exported(name)
     manifest, policy = made.manifest, made.policy

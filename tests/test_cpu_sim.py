@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from models import BOXES, boxes, compiled, everyone, some
+from models import BOXES, OWN_TASKS, boxes, compiled, everyone, some
 from paddock import Robot
 from paddock.contracts import Sim
 from paddock.cores import usable_cores
@@ -17,7 +17,6 @@ from paddock.sims import make_sim
 from paddock.sims.cpu import CpuSim
 from paddock.sims.layout import layout_of
 from paddock.sims.model import ARENA_MIN, compile_text, model_text
-from paddock.tasks import TASK_NAMES
 from paddock.tasks.finding import find_task
 
 SUBSTEPS = 4
@@ -197,7 +196,7 @@ def test_the_arena_is_sized_by_use() -> None:
     assert data.maxuse_arena < model.narena / 2
 
 
-@pytest.mark.parametrize("name", TASK_NAMES)
+@pytest.mark.parametrize("name", OWN_TASKS)
 def test_the_saved_text_compiles_to_the_same_model(name: str) -> None:
     spec = find_task(name).spec()
     direct, saved = spec.compile(), compile_text(model_text(spec, lean=False))
@@ -206,7 +205,7 @@ def test_the_saved_text_compiles_to_the_same_model(name: str) -> None:
         np.testing.assert_array_equal(getattr(direct, field), getattr(saved, field), err_msg=field)
 
 
-@pytest.mark.parametrize("name", TASK_NAMES)
+@pytest.mark.parametrize("name", OWN_TASKS)
 def test_a_lean_model_moves_the_same_to_the_last_bit(name: str) -> None:
     task = find_task(name)
     lean, whole = (CpuSim(compile_text(model_text(task.spec(), lean=v)), 8) for v in (True, False))

@@ -12,6 +12,7 @@ from paddock import terms as t
 from paddock.contracts import Sim, Worlds
 from paddock.errors import PaddockError
 from paddock.sims import make_sim
+from paddock.sims.capacity import Capacity
 from paddock.sims.layout import layout_of
 from paddock.tasks.finding import find_task
 
@@ -130,6 +131,22 @@ def test_model_fields_differ_by_world() -> None:
     assert touch[1] > 1.7 * touch[0] > 3.0 * touch[2]
     with pytest.raises(PaddockError, match="geom_contype.*--sim cpu"):
         sim.expand("geom_contype")
+
+
+def test_room_that_is_too_small_fails_a_world_and_grows() -> None:
+    tight = make_sim(SIM, compiled(BOXES), 4, capacity=Capacity(contacts=4, constraints=4))
+    run(tight, 0, 3)
+    assert tight.failed.all() and int(tight.crowded) > 0
+    while tight.crowded.any():
+        tight.grow()
+        everyone = some(tight, True, True, True, True)
+        tight.reset(everyone)
+        tight.forward(everyone)
+        run(tight, 0, 3)
+    roomy = warp_boxes()
+    run(roomy, 0, 3)
+    assert not tight.failed.any()
+    close(tight.qpos, roomy.qpos.cpu(), 1e-5)
 
 
 def test_an_environment_is_the_same_on_both() -> None:

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 import paddock
+from models import OWN_TASKS
 from paddock.sims.model import compile_text, model_text
 from paddock.sims.older_engine import for_mujoco_3_14
-from paddock.tasks import TASK_NAMES
 
 ARM = """<mujoco>
 <default><position kp="3"/><default class="quick"><pid input="vel"/></default></default>
@@ -30,7 +30,7 @@ def test_only_what_changes_no_force_is_lost() -> None:
     assert other.actuator_ctrlspec.tolist() == [0, 0, 0, 0, 2, 1, 3]  # of a pid, the engine computes by it
 
 
-@pytest.mark.parametrize("name", TASK_NAMES)
+@pytest.mark.parametrize("name", OWN_TASKS)
 def test_every_task_can_be_said_in_old_words(name: str) -> None:
     saved = paddock.make(name).model_text
     text = for_mujoco_3_14(saved)

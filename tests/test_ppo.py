@@ -7,13 +7,13 @@ import pytest
 import torch
 
 import paddock
-from paddock.contracts import Learner
 from paddock.errors import PaddockError
 from paddock.learn.actor_critic import ActorCritic
 from paddock.learn.adam import Adam
 from paddock.learn.normalizer import Normalizer
 from paddock.learn.ppo import Ppo, PpoConfig
 from paddock.learn.returns import advantages
+from paddock.policies import Learner
 
 SMALL = PpoConfig(horizon=8, epochs=2, minibatches=2, hidden=(16,))
 
@@ -71,7 +71,7 @@ def test_stored_probabilities_belong_to_the_stored_actions() -> None:
     assert learner.policy is ppo.policy
     ppo._collect(env)
     roll = ppo._rollout
-    mean = ppo.policy.mean(roll.policy_obs.flatten(0, 1))
+    mean, _ = ppo.policy.decide({"policy": roll.policy_obs.flatten(0, 1)}, {})
     recomputed = ppo.policy.log_prob(mean, roll.action.flatten(0, 1)).view_as(roll.log_prob)
     torch.testing.assert_close(recomputed, roll.log_prob, rtol=0, atol=1e-5)
     assert roll.critic_obs.shape[-1] == sum(env.obs_sizes.values())  # the critic sees what the policy does not
@@ -183,7 +183,7 @@ def test_a_truncated_episode_is_valued_by_its_final_observation() -> None:
     env = paddock.make(replace(paddock.find_task("cartpole-balance"), episode_s=0.06), num_worlds=2)  # three steps
     ppo = Ppo(env, SMALL, seed=0)
     ppo._collect(env)
-    assert [t for t, _, _ in ppo._rollout.cut] == [2, 5]
+    assert [t for t, *_ in ppo._rollout.cut] == [2, 5]
     final = ppo._rollout.cut[0][2]
     assert not torch.equal(final, ppo._rollout.critic_obs[3])  # which is where the next episode begins
 

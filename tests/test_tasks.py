@@ -9,16 +9,16 @@ import pytest
 import torch
 
 import paddock
-from models import pole_task
+from models import OWN_TASKS, pole_task
 from paddock import State
 from paddock import terms as t
 from paddock.contracts import Term
 from paddock.playing import play
 from paddock.robots import QUADRUPED, ROBOTS
-from paddock.tasks import TASK_NAMES, gait
+from paddock.tasks import gait
 from paddock.tasks.finding import find_task
 
-WITH_SUCCESS = [name for name in TASK_NAMES if find_task(name).success is not None]
+WITH_SUCCESS = [name for name in OWN_TASKS if find_task(name).success is not None]
 EPISODES = 100
 
 

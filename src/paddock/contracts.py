@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from paddock import randomness
+from paddock.anatomy import Anatomy
 from paddock.errors import BadTerm, unknown
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ class Worlds:
     def put(self, tensor: Tensor, value: Tensor) -> None:
         """Write what was computed for these worlds into a batch tensor, in place: others hold on to that tensor."""
         if self.rows is None:
-            tensor.copy_(torch.where(self.mask.view(-1, *[1] * (tensor.ndim - 1)), value, tensor))
+            torch.where(self.mask.view(-1, *[1] * (tensor.ndim - 1)), value.to(tensor.dtype), tensor, out=tensor)
         else:
             tensor.index_copy_(0, self.rows, value)
 
@@ -301,7 +302,9 @@ class Sim(Protocol):
     """(n,) bool: worlds in which the last step diverged, raised or was given a bad control."""
 
     by_rows: bool
-    """Whether `Worlds` of this sim should carry rows."""
+    """Whether `Worlds` of this sim should carry rows. Where they do not, a step is captured, and nothing may look at a value."""
+    crowded: Tensor
+    """How often a world had less room than it needed since the last `grow`; (1,)."""
     model_fields: dict[str, Tensor]
     """Views of the expanded model fields; write with `write_model`."""
     derives_constants: bool
@@ -329,6 +332,9 @@ class Sim(Protocol):
 
     def write_model(self, name: str, value: Tensor, worlds: Worlds) -> None:
         """Set an expanded model field; value is (k, ...) with MjModel's shape behind."""
+
+    def grow(self) -> None:
+        """Make more room for contacts and constraints, where it is set aside beforehand."""
 
     def set_const(self, worlds: Worlds) -> None:
         """Recompute what the engine derives from the model fields written."""
@@ -363,6 +369,16 @@ class Env(Protocol):
     """Columns of each observation group but the pictures."""
 
     @property
+    def image_shapes(self) -> Mapping[str, tuple[int, int, int]]:
+        """Height, width and channels of each observation group that is a picture."""
+        ...
+
+    @property
+    def anatomy(self) -> Anatomy:
+        """How the robot is built, for networks that are built like it."""
+        ...
+
+    @property
     def action_size(self) -> int: ...
 
     def reset(self, *, seed: int | None = None) -> Step:
@@ -372,28 +388,3 @@ class Env(Protocol):
     def step(self, action: Tensor, /) -> Step:
         """Advance every world by one control step; worlds whose episode ends begin the next one."""
         ...
-
-
-class Policy(Protocol):
-    """From observations to actions."""
-
-    def act(self, obs: Obs, /) -> Tensor:
-        """Actions within [-1, 1]; (n, na)."""
-        ...
-
-
-class Learner(Protocol):
-    """From experience to weights. Returns numbers; never prints, logs or touches files."""
-
-    @property
-    def policy(self) -> Policy: ...
-
-    def update(self, env: Env, /) -> dict[str, float]:
-        """Collect from the environment, learn from it, and return what to log."""
-        ...
-
-    def state(self) -> dict[str, Tensor]:
-        """Weights, optimiser and normalisers, for a checkpoint."""
-        ...
-
-    def load(self, saved: Mapping[str, Tensor], /) -> None: ...

@@ -2,7 +2,8 @@
 
 Inside, in the order of `Environment.step`: memory moves on, the observation is made, the policy acts, the action becomes
 ctrl. What a step must know of the step before is an input `carried/X`, which takes what the output `X` was. The input
-`first` makes memory begin anew instead, so one graph serves both. Commands are inputs: on a robot they are the operator's.
+`first` makes memory begin anew instead, so one graph serves both. What the policy itself remembers is carried among the memories,
+as `memory/policy/X`. Commands are inputs: on a robot they are the operator's. So are pictures.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from paddock.contracts import Layout, State
+from paddock.contracts import Layout, Obs, State
 from paddock.deploy.controller import CARRIED
 from paddock.env import Environment
-from paddock.errors import PaddockError
 from paddock.exporting import onnx_of
+from paddock.policies import Carried, Remembering
 from paddock.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -27,14 +28,40 @@ if TYPE_CHECKING:
 SENSOR = "sensor/"
 OWN_TENSORS = ("action", "last_action", "ctrl", "age")
 """What an environment carries beside memory."""
+POLICY = "policy/"
+"""What the names of a policy's own memories begin with, beside those of the task."""
 
 
-class Actor(Protocol):
-    """A network that knows its most likely action."""
+class Plain(Protocol):
+    """A network that knows its most likely action from the policy's observation alone."""
 
     def mean(self, policy_obs: Tensor, /) -> Tensor:
         """(n, na), of any size."""
         ...
+
+
+Actor = Remembering | Plain
+
+
+def pictures_of(actor: Actor) -> tuple[str, ...]:
+    """The groups of pictures that it looks at."""
+    return actor.pictures if isinstance(actor, Remembering) else ()
+
+
+def memory_of(actor: Actor, num_worlds: int) -> Carried:
+    """What it remembers when an episode begins."""
+    return actor.begin(num_worlds) if isinstance(actor, Remembering) else {}
+
+
+def decide(actor: Actor, obs: Obs, memory: Carried) -> tuple[Tensor, Carried]:
+    """The action, within [-1, 1], and what the actor remembers until the next step."""
+    action, memory = actor.decide(obs, memory) if isinstance(actor, Remembering) else (actor.mean(obs["policy"]), memory)
+    return action.clamp(-1.0, 1.0), memory
+
+
+def with_memory(state: State, memory: Carried) -> State:
+    """The state with a policy's memory beside the task's."""
+    return state.replaced(memory=state.memory | {POLICY + name: value for name, value in memory.items()})
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,35 +81,34 @@ class ControllerGraph:
         return [value.name for value in self.model.graph.output]
 
 
-def control(task: Task, actor: Actor, state: State, first: Tensor) -> State:
+def control(task: Task, actor: Actor, state: State, first: Tensor, pictures: Obs) -> State:
     """One control step up to the physics, which will be given the returned state's ctrl.
 
     `state` has the readings and commands of now, and all else as the step before left it. `first` (n,) bool says where an
     episode begins.
     """
+    own = {name: value for name, value in state.memory.items() if name.startswith(POLICY)}
+    remembered = {name.removeprefix(POLICY): _unless(first, value) for name, value in own.items()}
     was: dict[str, Any] = {name: _unless(first, getattr(state, name)) for name in OWN_TENSORS}
     state = state.replaced(**was | {"age": torch.where(first, 0, state.age + 1)})
     remembering = replace(task, command={})  # so that memories see the operator's commands, not drawn ones
     (_, begun), (_, onward) = remembering.begin(state), remembering.advance(state)
     state = state.replaced(memory={name: torch.where(_beside(first, begun[name]), begun[name], onward[name]) for name in onward})
-    action = actor.mean(torch.cat(list(task.observed(state).values()), dim=1)).clamp(-1.0, 1.0)
-    state = state.replaced(last_action=state.action, action=action)
+    obs = {"policy": torch.cat(list(task.observed(state).values()), dim=1)} | pictures
+    action, remembered = decide(actor, obs, remembered)
+    state = with_memory(state.replaced(last_action=state.action, action=action), remembered)
     return state.replaced(ctrl=task.act(state))
 
 
 def controller_graph(env: Environment, actor: Actor) -> ControllerGraph:
     """The graph of the environment's task under `actor`, with no input that ctrl does not depend on."""
-    if env.task.cameras:
-        raise PaddockError(
-            f"task '{env.task.name}' sees pictures ({', '.join(env.image_shapes)}), which a controller graph cannot take yet. "
-            "Export the task without cameras: dataclasses.replace(task, cameras={})."
-        )
-    state = env.state.replaced(sensors={})
+    state = with_memory(env.state.replaced(sensors={}), memory_of(actor, env.num_worlds))
     first = torch.ones_like(state.age, dtype=torch.bool)
+    pictures = {group: env.obs[group] if env.obs else env.reset().obs[group] for group in pictures_of(actor)}
     with torch.no_grad():
-        control(env.task, actor, state, first)  # fills the caches of constants before anything is traced
+        control(env.task, actor, state, first, pictures)  # fills the caches of constants before anything is traced
     sensors = readings_of(state.layout, asked=set(state.sensors), columns=state.sensordata.shape[1])
-    example = {"first": first, **outside(state, sensors), **carried(state)}
+    example = {"first": first, **outside(state, sensors), **pictures, **carried(state)}
     inputs = {name: value for name, value in example.items() if value.numel()}
     empty = {name: tuple(value.shape[1:]) for name, value in example.items() if not value.numel()}
     model = onnx_of(
@@ -142,11 +168,12 @@ class _Module(nn.Module):
         first = given.pop("first")
         given |= {name: torch.zeros(first.shape[0], *shape) for name, shape in self.empty.items()}
         parts = {name: given.pop(SENSOR + name) for name in self.readings}
+        pictures = {group: given.pop(group) for group in pictures_of(self.actor)}
         flat = {name.removeprefix(CARRIED): value for name, value in given.items()}
         flat["sensordata"] = torch.cat(list(parts.values()), dim=1) if parts else torch.zeros(first.shape[0], 0)
         state = State.from_tensors(self.layout, flat)
         state.sensors = self._seen(parts)
-        done = control(self.task, self.actor, state, first)
+        done = control(self.task, self.actor, state, first, pictures)
         return (done.ctrl, *(value for name, value in carried(done).items() if name != CARRIED + "ctrl"))
 
     def _seen(self, parts: Mapping[str, Tensor]) -> dict[str, Tensor]:

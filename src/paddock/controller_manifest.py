@@ -10,6 +10,7 @@ from importlib.metadata import version
 import mujoco
 import numpy as np
 
+from paddock.contracts import CAMERA_GROUP
 from paddock.controller_graph import SENSOR, ControllerGraph
 from paddock.deploy.controller import CARRIED, COMMAND, FORMAT_VERSION, Held, open_session, signature
 from paddock.env import Environment
@@ -75,7 +76,7 @@ def describe(env: Environment, graph: ControllerGraph, agreement: ControllerAgre
 
 
 def _source(name: str) -> str:
-    for prefix in (SENSOR, COMMAND, CARRIED):
+    for prefix in (SENSOR, CAMERA_GROUP, COMMAND, CARRIED):
         if name.startswith(prefix):
             return prefix.removesuffix("/")
     return name if name in ("first", "key") else "simulator"
@@ -84,6 +85,11 @@ def _source(name: str) -> str:
 def _required(env: Environment, graph: ControllerGraph, inputs: Mapping[str, Held]) -> Iterator[RequiredReading]:
     card = task_card(env.task)
     for name, (shape, _) in inputs.items():
+        if _source(name) == "camera":
+            kind = name.rsplit("/", 1)[1]
+            yield RequiredReading(
+                name=name, input=name, kind=kind, unit="m" * (kind == "depth"), size=math.prod(shape), columns=(), measurable=True
+            )
         if _source(name) in ("sensor", "simulator"):
             reading, measurable = name.removeprefix(SENSOR), _source(name) == "sensor"
             columns = graph.sensors[reading] if measurable else slice(0)

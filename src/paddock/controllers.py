@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import cast
@@ -17,13 +18,24 @@ import numpy as np
 import torch
 from torch import nn
 
-from paddock.controller_graph import Actor, ControllerGraph, carried, controller_graph, outside
+from paddock.controller_graph import (
+    Actor,
+    ControllerGraph,
+    carried,
+    controller_graph,
+    decide,
+    memory_of,
+    outside,
+    pictures_of,
+    with_memory,
+)
 from paddock.controller_manifest import describe
 from paddock.deploy.controller import CARRIED, GRAPH_FILE, MANIFEST_FILE, Controller, open_session, run_session
 from paddock.env import Environment
 from paddock.errors import PaddockError
 from paddock.exporting import need
 from paddock.messages import ControllerAgreement, ControllerManifest, to_json
+from paddock.policies import Carried, Remembering, forgotten
 
 STEPS, WORLDS = 1000, 4
 """Control steps in closed loop before an export is finished, and worlds side by side."""
@@ -38,17 +50,18 @@ class Disagreement(PaddockError):
 def export_controller(
     env: Environment, policy: nn.Module, folder: Path, *, advance: Callable[[int], None] = lambda steps: None
 ) -> ControllerManifest:
-    """Write the environment's task under `policy.mean` as one checked graph, and say what it needs.
+    """Write the environment's task under a policy, or anything with a method `mean`, as one checked graph; say what it needs.
 
     Neither `env` nor `policy` is changed. An older export in `folder` is replaced once the new one has been checked, and
     stays as it is if anything fails. `advance` is told the control steps checked since it was last called.
     """
     need("onnx", "onnxscript", "onnxruntime")
-    if not callable(getattr(policy, "mean", None)):
+    if not isinstance(policy, Remembering) and not callable(getattr(policy, "mean", None)):
         raise PaddockError(f"a {type(policy).__name__} has no method mean(policy_obs), which gives the action to export.")
     _check_place(folder)
     actor = cast(Actor, deepcopy(policy).cpu().eval())
-    worlds = Environment(env.task.deployed, num_worlds=WORLDS, seed=env.seed, num_threads=1)
+    task = env.task.deployed if pictures_of(actor) else replace(env.task.deployed, cameras={})
+    worlds = Environment(task, num_worlds=WORLDS, seed=env.seed, num_threads=1)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as beside:
         graph = controller_graph(worlds, actor)
@@ -79,15 +92,17 @@ def _drive(
     env: Environment, actor: Actor, graph: ControllerGraph, steps: int, advance: Callable[[int], None]
 ) -> ControllerAgreement:
     session, names = open_session(graph.model.SerializeToString()), graph.outputs
-    fed = {name: torch.zeros_like(value).numpy() for name, value in carried(env.state).items()}
+    memory = memory_of(actor, env.num_worlds)
+    fed = {name: torch.zeros_like(value).numpy() for name, value in carried(with_memory(env.state, memory)).items()}
     first, episodes, worst = np.ones(env.num_worlds, bool), 0, (0.0, "ctrl")
     reach = env.state.layout.ctrl_half.clamp(min=1.0).numpy()
     env.reset()
     for step in range(steps):
         episodes += int(first.sum())
         given = {name: value.numpy() for name, value in outside(env.state, graph.sensors).items()} | fed | {"first": first}
+        given |= {group: env.obs[group].numpy() for group in pictures_of(actor)}
         returned = run_session(session, names, {name: given[name] for name in graph.inputs})
-        expected = _expected(env, actor)
+        expected, memory = _expected(env, actor, forgotten(memory, torch.from_numpy(first)))
         for name, value in returned.items():
             apart = _apart(value, expected[name], scale=reach if name == "ctrl" else 1.0)
             if not apart <= TOLERANCE:
@@ -107,12 +122,13 @@ def _drive(
 
 
 @torch.no_grad()
-def _expected(env: Environment, actor: Actor) -> dict[str, np.ndarray]:
-    """What PyTorch does in the present states, by the names of the graph's outputs."""
+def _expected(env: Environment, actor: Actor, memory: Carried) -> tuple[dict[str, np.ndarray], Carried]:
+    """What PyTorch does in the present states, by the names of the graph's outputs, and what it remembers of its own."""
     task, state = env.task, env.state
-    action = actor.mean(task.observations(state)["policy"]).clamp(-1.0, 1.0)
-    acting = state.replaced(last_action=state.action, action=action)
-    return {name: value.numpy() for name, value in acting.replaced(ctrl=task.act(acting)).tensors().items()}
+    obs = task.observations(state) | {group: env.obs[group] for group in pictures_of(actor)}
+    action, memory = decide(actor, obs, memory)
+    acting = with_memory(state.replaced(last_action=state.action, action=action), memory)
+    return {name: value.numpy() for name, value in acting.replaced(ctrl=task.act(acting)).tensors().items()}, memory
 
 
 def _apart(value: np.ndarray, expected: np.ndarray, *, scale: np.ndarray | float) -> float:

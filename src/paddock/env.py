@@ -15,12 +15,14 @@ import torch
 from torch import Tensor
 
 from paddock import randomness
+from paddock.anatomies import RobotAnatomy
 from paddock.contracts import SIM_TENSORS, Obs, State, Step, Tap, Worlds
 from paddock.cores import Exact
 from paddock.errors import BadTerm, PaddockError, blame, unknown
-from paddock.finiteness import check_action, not_finite, only_finite
+from paddock.finiteness import check_action, not_finite, unsound
 from paddock.looks import look_of
 from paddock.sims import make_sim
+from paddock.sims.capacity import Capacity
 from paddock.sims.graphs import Graph, is_capturing
 from paddock.sims.layout import layout_of
 from paddock.sims.model import compile_text, model_text
@@ -86,7 +88,15 @@ class Environment:
         self.model_text = model_text(task.spec(), lean=True)
         model = compile_text(self.model_text)
         self.substeps = _substeps(task, model.opt.timestep)
-        self.sim = make_sim(sim, model, num_worlds, num_threads=num_threads, stage=task.stage, fields=task.fields)
+        self.sim = make_sim(
+            sim,
+            model,
+            num_worlds,
+            num_threads=num_threads,
+            stage=task.stage,
+            fields=task.fields,
+            capacity=None if sim == "cpu" or task.stage != "velocity" else _capacity(task),
+        )
         self.device = self.sim.device
         self.obs: Obs = {}
         """What the last reset or step returned to act on."""
@@ -110,8 +120,10 @@ class Environment:
             check_terms(task, self.state)
             look_of(self)
             self.obs_sizes = {group: value.shape[1] for group, value in task.observations(self.state).items()}
+        self.anatomy = RobotAnatomy(task, self.state)
         self._begun = False  # the episode just begun was only for the checks
         self._rewind()
+        self._graphs: list[Graph] = []
         self._asked = torch.zeros_like(self.state.action)
         self._advance_again = self.repeated(self._advance_as_asked)
 
@@ -193,13 +205,23 @@ class Environment:
 
         It may step this environment; it must not look at a value, nor keep a tensor that it made. It draws from `generators`.
         """
-        return work if self.sim.by_rows else Graph(work, self.device, generators=generators)
+        if self.sim.by_rows:
+            return work
+        graph = Graph(work, self.device, generators=generators)
+        self._graphs.append(graph)
+        return graph
 
     def settle(self) -> None:
-        """Between rollouts: draw what no captured step can, and raise where terms were not finite since the last call."""
+        """Between rollouts: what no captured step can do. Draw what engine constants follow from, make room where worlds had too
+        little, and raise where terms were not finite.
+        """
         if self.sim.by_rows:
             return
         with Exact():
+            if self.sim.crowded.any():
+                self.sim.grow()
+                for graph in self._graphs:
+                    graph.forget()
             self._starts.settle(self.state)
             if int(self._not_finite):
                 count, self._not_finite[...] = int(self._not_finite), 0
@@ -239,10 +261,13 @@ class Environment:
         failed = self.sim.failed.clone()
         if self._some(failed):
             reward, terms, success = self._contain(failed, reward, terms, success)
-        reward = self._checked(reward, terms)
+        if self.sim.by_rows:
+            self._check_finite(reward, terms)
         terminated = reduce(torch.logical_or, ends.values(), failed.clone())
         truncated = (state.age >= task.episode_steps) & ~terminated
-        final_obs = self._observed(state, ~failed) | self._seen(self._everyone)
+        final_obs = self._observed(state) | self._seen(self._everyone)
+        if not self.sim.by_rows:
+            final_obs |= {group: final_obs[group].masked_fill(failed[:, None], 0.0) for group in self.obs_sizes}
 
         ended = terminated | truncated
         obs = final_obs
@@ -251,8 +276,10 @@ class Environment:
         if self._some(ended):
             begun = Worlds.where(ended, by_rows=self.sim.by_rows)
             obs = {group: value.clone() for group, value in final_obs.items()}
-            fresh = self._observed(self._begin(begun), ended) | self._seen(begun)
-            for group, value in fresh.items():
+            fresh = self._observed(self._begin(begun))
+            if not self.sim.by_rows:
+                self._not_finite += (unsound(reward, final_obs, fresh) & ~failed).sum()
+            for group, value in (fresh | self._seen(begun)).items():
                 begun.put(obs[group], value)
         self.obs = obs
         return Step(
@@ -347,26 +374,17 @@ class Environment:
     ) -> tuple[Tensor, dict[str, Tensor], Tensor]:
         """Count the worlds the engine gave up on; their step earns nothing, because its state means nothing."""
         self._failures += failed.sum()
-        kept = {name: term.masked_fill(failed, 0.0) for name, term in terms.items()}
-        return reward.masked_fill(failed, 0.0), kept, success & ~failed
+        kept = torch.stack(list(terms.values()), dim=1).masked_fill(failed[:, None], 0.0)
+        return reward.masked_fill(failed, 0.0), dict(zip(terms, kept.unbind(1), strict=True)), success & ~failed
 
-    def _checked(self, reward: Tensor, terms: dict[str, Tensor]) -> Tensor:
-        """The reward, which must be finite: an error at once, or counted until `settle` where nothing may look."""
-        if not self.sim.by_rows:
-            return only_finite(reward, self._not_finite)
+    def _check_finite(self, reward: Tensor, terms: dict[str, Tensor]) -> None:
         if not math.isfinite(reward.sum()):
             raise not_finite(self.task, {f"reward term '{name}'": term for name, term in terms.items()}, self.state)
-        return reward
 
-    def _observed(self, state: State, sound: Tensor | None = None) -> Obs:
-        """The observations of a state, of all worlds or some. A sum is finite only if all its parts are, and costs one pass.
-
-        `sound` (n,) are the worlds whose numbers mean something; the others' may be none.
-        """
+    def _observed(self, state: State) -> Obs:
+        """The observations of a state, of all worlds or some. A sum is finite only if all its parts are, and costs one pass."""
         obs = self.task.observations(state)
-        if not self.sim.by_rows:
-            return {group: only_finite(value, self._not_finite, sound) for group, value in obs.items()}
-        if not math.isfinite(sum(group.sum() for group in obs.values())):
+        if self.sim.by_rows and not math.isfinite(sum(group.sum() for group in obs.values())):
             named = {f"observation '{name}'": value for name, value in self.task.observed(state).items()}
             named |= {f"privileged observation '{name}'": term(state) for name, term in self.task.privileged.items()}
             raise not_finite(self.task, named, state)
@@ -459,3 +477,9 @@ def copied(step: Step) -> Step:
         **{name: getattr(step, name).clone() for name in alone},
         **{name: {key: value.clone() for key, value in getattr(step, name).items()} for name in groups},
     )
+
+
+def _capacity(task: Task) -> Capacity:
+    from paddock.crowding import capacity_of  # which makes an environment, on the CPU
+
+    return capacity_of(task)

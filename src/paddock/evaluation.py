@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from paddock.contracts import Policy
 from paddock.cores import torch_threads
 from paddock.env import Environment
 from paddock.errors import PaddockError
 from paddock.monitoring import cause, causes_of
+from paddock.policies import Carried, Policy, Remembering, forgotten
 from paddock.scoring import Rate, Score
 
 Agent = Callable[[Environment], Tensor]
@@ -39,8 +39,20 @@ class Episode:
 
 
 def acting(policy: Policy) -> Agent:
-    """An agent that does what the policy thinks best."""
-    return lambda env: policy.act(env.obs)
+    """An agent that does what the policy thinks best. What the policy remembers it carries, from each episode's first step on."""
+    if not isinstance(policy, Remembering):
+        return lambda env: policy.act(env.obs)
+    memory: Carried = {}
+
+    @torch.no_grad()
+    def act(env: Environment) -> Tensor:
+        nonlocal memory
+        fits = memory and all(len(value) == env.num_worlds for value in memory.values())
+        memory = forgotten(memory, env.state.age == 0) if fits else policy.begin(env.num_worlds)
+        action, memory = policy.decide(env.obs, memory)
+        return action.clamp(-1.0, 1.0)
+
+    return act
 
 
 def check_episodes(episodes: int) -> None:

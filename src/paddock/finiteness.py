@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from paddock.contracts import State
+from paddock.contracts import Obs, State
 from paddock.errors import BadAction, BadTerm
 from paddock.tasks.task import Task
 
@@ -50,9 +50,7 @@ def not_finite(task: Task, named: dict[str, Tensor], state: State) -> BadTerm:
     return BadTerm(f"the reward or an observation of task '{task.name}' is too large to add up.")
 
 
-def only_finite(value: Tensor, count: Tensor, sound: Tensor | None = None) -> Tensor:
-    """`value` (n, ...) with zeros where it is not finite; the worlds of `sound` (n,) where that was so are added to `count` ()."""
-    is_finite = torch.isfinite(value)
-    whole = is_finite.flatten(1).all(1) if value.ndim > 1 else is_finite
-    count += (~whole if sound is None else ~whole & sound).sum()
-    return torch.where(is_finite, value, 0.0)
+def unsound(reward: Tensor, *seen: Obs) -> Tensor:
+    """Worlds whose reward or observations are not finite, in few operations; (n,) bool."""
+    total = reward + sum(group.sum(1) for obs in seen for group in obs.values())
+    return ~(total.abs() < math.inf)  # which a NaN is not

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from paddock.anatomy import Anatomy
 from paddock.contracts import Step
 from paddock.env import Environment
 from paddock.runs.live import Live
@@ -54,6 +55,14 @@ class Monitor:
     @property
     def action_size(self) -> int:
         return self.env.action_size
+
+    @property
+    def image_shapes(self) -> Mapping[str, tuple[int, int, int]]:
+        return self.env.image_shapes
+
+    @property
+    def anatomy(self) -> Anatomy:
+        return self.env.anatomy
 
     def reset(self, *, seed: int | None = None) -> Step:
         """Begin, the worlds spread over the length of an episode."""

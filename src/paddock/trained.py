@@ -12,6 +12,7 @@ from paddock.configuring import TrainConfig, configure
 from paddock.env import make
 from paddock.evaluation import FINAL_SEED, acting, score
 from paddock.learn.actor_critic import ActorCritic
+from paddock.learn.ppo import net_of
 from paddock.messages import ControllerManifest, RunCard
 from paddock.runs.checkpoints import BadCheckpoint
 from paddock.runs.folder import RunFolder, find_run, status_of
@@ -77,7 +78,7 @@ class Run:
                 "Somebody has moved it here."
             )
         env = make(self.task)
-        policy = ActorCritic(env.obs_sizes, env.action_size, hidden=self.config.ppo.hidden, log_std=self.config.ppo.log_std)
+        policy = net_of(env, self.config.ppo)
         try:
             policy.load_state_dict(checkpoint.under("learner/policy/"))
         except RuntimeError as refusal:

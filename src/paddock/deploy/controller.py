@@ -22,6 +22,7 @@ GRAPH_FILE, MANIFEST_FILE = "controller.onnx", "manifest.json"
 CARRIED, COMMAND = "carried/", "command/"
 MAX_MANIFEST_BYTES = 4 * 1024 * 1024
 DTYPES = {"tensor(float)": "float32", "tensor(double)": "float64", "tensor(int64)": "int64", "tensor(bool)": "bool"}
+DTYPES |= {"tensor(uint8)": "uint8", "tensor(int32)": "int32"}  # pictures
 """onnxruntime's names for what a manifest calls a dtype."""
 
 Held = tuple[tuple[int, ...], str]
@@ -138,7 +139,9 @@ def _is_fed(row: ControllerInput, required: set[str], returned: set[str]) -> boo
         return row.name.startswith(CARRIED) and row.name.removeprefix(CARRIED) in returned and row.initial is not None and is_small
     if row.source == "command":
         return row.name.startswith(COMMAND)
-    return row.name in required if row.source in ("sensor", "simulator") else row.source == row.name in ("first", "key")
+    if row.source in ("sensor", "camera", "simulator"):
+        return row.name in required
+    return row.source == row.name in ("first", "key")
 
 
 def _checked(what: str, value: np.ndarray, entry: ControllerInput) -> np.ndarray:

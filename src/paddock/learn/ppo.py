@@ -11,11 +11,15 @@ from torch.func import functional_call
 
 from paddock.contracts import Env, Obs
 from paddock.cores import torch_threads
-from paddock.learn.actor_critic import ActorCritic, everything
+from paddock.errors import PaddockError
+from paddock.learn.actor_critic import ActorCritic, everything, under
 from paddock.learn.adam import Adam
 from paddock.learn.compiled import compiled
+from paddock.learn.nets.building import build
+from paddock.learn.nets.pictures import as_bytes
 from paddock.learn.normalizer import Normalizer
 from paddock.learn.returns import advantages
+from paddock.policies import Carried, forgotten
 
 SLOWEST, FASTEST = 1e-5, 1e-2
 """Between these the adaptive learning rate stays."""
@@ -55,8 +59,16 @@ class PpoConfig:
     """What spread of actions is worth."""
     max_grad_norm: float = 1.0
     """Longer gradients are shortened to this."""
+    net: str = "mlp"
+    """What actor and critic are made of: mlp, or parts such as lstm, graph, graph+lstm, cnn, cnn+lstm."""
+    symmetry: bool = False
+    """Left and right are treated alike: the mirrored situation has the mirrored action, exactly, and the same value."""
     hidden: tuple[int, ...] = (128, 128)
     """Widths of the hidden layers of actor and critic."""
+    memory_size: int = 64
+    """Numbers that an lstm remembers; with graph, of each node."""
+    node_size: int = 32
+    """Numbers that a graph holds of each joint."""
     log_std: float = -0.7
     """Logarithm of the actions' spread at the start."""
     calm_steps: int = 0
@@ -72,10 +84,23 @@ class PpoConfig:
     small minibatches on."""
 
 
+def net_of(env: Env, config: PpoConfig) -> ActorCritic:
+    """The networks that the config names, for an environment."""
+    return build(
+        env,
+        config.net,
+        hidden=config.hidden,
+        log_std=config.log_std,
+        memory_size=config.memory_size,
+        node_size=config.node_size,
+        symmetry=config.symmetry,
+    )
+
+
 class Rollout:
     """What was seen and done; (steps, n, ...). Allocated once, written in place."""
 
-    def __init__(self, env: Env, steps: int) -> None:
+    def __init__(self, env: Env, steps: int, *, pictures: tuple[str, ...] = ()) -> None:
         n, sizes = env.num_worlds, env.obs_sizes
 
         def zeros(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
@@ -84,13 +109,18 @@ class Rollout:
         self.policy_obs = zeros(steps, n, sizes["policy"])
         self.critic_obs = zeros(steps + 1, n, sum(sizes.values()))
         """One more than was acted on: the last is where the next rollout begins."""
+        self.pictures = {g: zeros(steps + 1, n, *env.image_shapes[g], dtype=torch.uint8) for g in pictures}
         self.action = zeros(steps, n, env.action_size)
         self.log_prob = zeros(steps, n)
         self.reward = zeros(steps, n)
         self.terminated = zeros(steps, n, dtype=torch.bool)
         self.ended = zeros(steps, n, dtype=torch.bool)
-        self.cut: list[tuple[int, Tensor, Tensor]] = []
-        """Where episodes ran out of time: step, worlds, and what the critic would have seen next."""
+        self.began = zeros(steps + 1, n, dtype=torch.bool)
+        """Whether an episode began with what is seen at that step: what was remembered is forgotten there."""
+        self.memory: Carried = {}
+        """Of actor and critic, before the first step."""
+        self.cut: list[tuple[int, Tensor, Tensor, Obs]] = []
+        """Where episodes ran out of time: step, worlds, and what the critic would have seen next, with the pictures."""
 
 
 class Ppo:
@@ -102,15 +132,20 @@ class Ppo:
         self._random = torch.Generator(env.device).manual_seed(seed)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)  # torch initialises weights from its global generator only
-            self.policy = ActorCritic(env.obs_sizes, env.action_size, hidden=config.hidden, log_std=config.log_std).to(env.device)
+            self.policy = net_of(env, config).to(env.device)
+        _check(config, self.policy, env.num_worlds)
         self.learning_rate = config.learning_rate
         self._adam = Adam(self.policy)
         self._improve = compiled(self._descend) if config.compiled else self._descend
         self.returns = Normalizer(1).to(env.device)
         self._discounted = torch.zeros(env.num_worlds, device=env.device)
-        self._rollout = Rollout(env, config.horizon)
+        self._rollout = Rollout(env, config.horizon, pictures=self.policy.pictures)
         self._obs: Obs = {}
-        self._groups = tuple(env.obs_sizes)
+        self._groups = (*env.obs_sizes, *self.policy.pictures)
+        self._memory = self.policy.begin_both(env.num_worlds)
+        """What actor and critic remember where the next rollout begins."""
+        self._laid = _by_world if self.policy.remembers else _flat
+        """How a rollout is laid out to be learned from: steps one by one, or for a memory whole worlds, their steps in order."""
 
     def update(self, env: Env) -> dict[str, float]:
         """Collect one rollout, learn from it, and return what to log."""
@@ -125,41 +160,54 @@ class Ppo:
         policy, roll = self.policy, self._rollout
         roll.cut.clear()
         obs = self._obs or env.reset().obs
+        roll.memory = self._memory
+        memory = under("actor/", roll.memory)
         spread = policy.log_std.exp()
         for t in range(self.config.horizon):
             roll.policy_obs[t], roll.critic_obs[t] = obs["policy"], everything(obs)
-            mean = policy.mean(obs["policy"])
+            for group, pictures in roll.pictures.items():
+                pictures[t] = as_bytes(group, obs[group])
+            mean, memory = policy.decide(obs, memory)
             roll.action[t] = mean + spread * torch.randn(mean.shape, generator=self._random, device=mean.device)
             roll.log_prob[t] = policy.log_prob(mean, roll.action[t])
             step = env.step(roll.action[t])
             roll.reward[t], roll.terminated[t], roll.ended[t] = step.reward, step.terminated, step.ended
             if step.truncated.any():
                 worlds = step.truncated.nonzero()[:, 0]
-                roll.cut.append((t, worlds, everything(step.final_obs)[worlds]))
+                seen = {group: as_bytes(group, step.final_obs[group])[worlds] for group in policy.critic.pictures}
+                roll.cut.append((t, worlds, everything(step.final_obs)[worlds], seen))
             self._discounted = self._discounted * self.config.discount + step.reward
             self.returns.observe(self._discounted[:, None])
             self._discounted.masked_fill_(step.ended, 0.0)
-            obs = step.obs
+            obs, memory, roll.began[t + 1] = step.obs, forgotten(memory, step.ended), step.ended
         roll.critic_obs[-1] = everything(obs)
-        self._obs = obs
+        for group, pictures in roll.pictures.items():
+            pictures[-1] = as_bytes(group, obs[group])
+        self._obs, self._memory = obs, roll.memory | {f"actor/{name}": value for name, value in memory.items()}
         self.env_steps += roll.reward.numel()
 
     def _learn(self) -> dict[str, float]:
         config, roll, policy = self.config, self._rollout, self.policy
+        laid = self._laid
         with torch.no_grad():  # the normalisers rest while the rollout is learned from, so this is done once
-            seen, critic_seen = policy.policy_norm(_flat(roll.policy_obs)), policy.critic_norm(_flat(roll.critic_obs[:-1]))
-        action, log_prob = _flat(roll.action), _flat(roll.log_prob)
+            columns = {
+                "policy": policy.policy_norm(laid(roll.policy_obs)),
+                "critic": policy.critic_norm(laid(roll.critic_obs[:-1])),
+            }
+        columns |= {"action": laid(roll.action), "log_prob": laid(roll.log_prob)}
+        columns |= {group: laid(pictures[:-1]) for group, pictures in roll.pictures.items()}
+        if policy.remembers:
+            columns |= {"began": laid(roll.began[:-1])} | roll.memory
         mean_reward = float(roll.reward.mean())
         roll.reward.mul_((self.returns.var + 1e-8).rsqrt().to(roll.reward.dtype))
-        value, advantage, target = self._estimate()
-        sums = torch.zeros(config.epochs, len(LOGGED), device=action.device)
-        rate = torch.tensor(self.learning_rate, device=action.device)
+        columns |= self._estimate()
+        sums = torch.zeros(config.epochs, len(LOGGED), device=roll.reward.device)
+        rate = torch.tensor(self.learning_rate, device=roll.reward.device)
         for epoch in range(config.epochs):
             if config.recompute_advantages and epoch:
-                _, advantage, target = self._estimate()
-            columns = (seen, critic_seen, action, log_prob, advantage, value, target)
-            for rows in self._minibatches(len(action)):
-                self._improve(rate, sums[epoch], rows, *columns)
+                columns |= {name: column for name, column in self._estimate().items() if name != "value"}
+            for rows in self._minibatches(len(columns["action"])):
+                self._improve(rate, sums[epoch], rows, columns)
         means = sums / config.minibatches
         self._adapt(means[-1, LOGGED.index("kl")].item())
         # after the epochs, so that stored and recomputed probabilities were normalised alike
@@ -168,38 +216,28 @@ class Ppo:
         return {
             "reward": mean_reward,
             **dict(zip(LOGGED, means.mean(0).tolist(), strict=True)),
-            "explained": _explained(value, target),
+            "explained": _explained(columns["value"], columns["target"]),
             "learning_rate": self.learning_rate,
             "std": policy.log_std.exp().mean().item(),
         }
 
-    def _descend(self, rate: Tensor, sums: Tensor, rows: Tensor, *columns: Tensor) -> None:
+    def _descend(self, rate: Tensor, sums: Tensor, rows: Tensor, columns: dict[str, Tensor]) -> None:
         """One step down the gradient of the loss over a minibatch, the `rows` of `columns`; adds what is `LOGGED` to `sums`."""
         adam, config = self._adam, self.config
-        loss, seen = self._loss(adam.named(adam.weights), *(column[rows] for column in columns))
+        loss, seen = self._loss(adam.named(adam.weights), {name: column[rows] for name, column in columns.items()})
         (grad,) = torch.autograd.grad(loss, adam.weights)
         norm = grad.norm()
         adam.step(grad * (config.max_grad_norm / (norm + 1e-6)).clamp(max=1.0), learning_rate=rate)
         sums += torch.stack([*seen, norm])
 
-    def _loss(
-        self,
-        weights: dict[str, Tensor],
-        seen: Tensor,
-        critic_seen: Tensor,
-        action: Tensor,
-        log_prob: Tensor,
-        advantage: Tensor,
-        before: Tensor,
-        target: Tensor,
-    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+    def _loss(self, weights: dict[str, Tensor], batch: dict[str, Tensor]) -> tuple[Tensor, tuple[Tensor, ...]]:
         """What an update makes small, and the first four of `LOGGED`; () each."""
         config = self.config
-        new_log_prob, value, entropy = functional_call(self.policy, weights, (seen, critic_seen, action))
-        log_ratio = new_log_prob - log_prob
-        ratio = log_ratio.exp()
+        new_log_prob, value, entropy = functional_call(self.policy, weights, (batch,))
+        log_ratio = new_log_prob - batch["log_prob"]
+        ratio, advantage = log_ratio.exp(), batch["advantage"]
         policy_loss = -torch.minimum(ratio * advantage, ratio.clamp(1 - config.clip, 1 + config.clip) * advantage).mean()
-        value_loss = self._value_loss(value, before, target)
+        value_loss = self._value_loss(value, batch["value"], batch["target"])
         loss = policy_loss + config.value_weight * value_loss - config.entropy_weight * entropy
         with torch.no_grad():
             kl = (ratio - 1 - log_ratio).mean()  # an estimate that is never negative
@@ -207,15 +245,25 @@ class Ppo:
         return loss, (policy_loss.detach(), value_loss.detach(), kl, clipped)
 
     @torch.no_grad()
-    def _estimate(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Value, standardised advantage and value target of every step, by the critic as it is now; (steps * n,) each."""
-        roll, config = self._rollout, self.config
-        values = self.policy.value(_flat(roll.critic_obs)).view(roll.critic_obs.shape[:2])
+    def _estimate(self) -> dict[str, Tensor]:
+        """Value, standardised advantage and value target of every step, by the critic as it is now; laid out."""
+        roll, config, policy, laid = self._rollout, self.config, self.policy, self._laid
+        pictures = {group: laid(roll.pictures[group]) for group in policy.critic.pictures}
+        began = laid(roll.began) if policy.remembers else None
+        values, memory = policy.value(laid(roll.critic_obs), pictures, under("critic/", roll.memory), began)
+        values = values.T if policy.remembers else values.view(roll.critic_obs.shape[:2])
         reached = values[1:].clone()
         if roll.cut:
-            final = self.policy.value(torch.cat([obs for _, _, obs in roll.cut]))
-            for (t, worlds, _), value in zip(roll.cut, final.split([len(worlds) for _, worlds, _ in roll.cut]), strict=True):
+            times, rows, last_obs, last_seen = zip(*roll.cut, strict=True)
+            seen = {group: torch.cat([pictures[group] for pictures in last_seen]) for group in policy.critic.pictures}
+            then = {  # as it was before the next episode began
+                name: torch.cat([value[worlds, t] for t, worlds in zip(times, rows, strict=True)]) for name, value in memory.items()
+            }
+            final, _ = policy.value(torch.cat(last_obs), seen, then)
+            for t, worlds, value in zip(times, rows, final.split([len(worlds) for worlds in rows]), strict=True):
                 reached[t, worlds] = value
+        at_end = forgotten({name: value[:, -2] for name, value in memory.items()}, roll.began[-1])
+        self._memory = self._memory | {f"critic/{name}": value for name, value in at_end.items()}
         advantage = advantages(
             reward=roll.reward,
             value=values[:-1],
@@ -225,8 +273,8 @@ class Ppo:
             discount=config.discount,
             trace=config.trace,
         )
-        target = advantage + values[:-1]
-        return _flat(values[:-1]), _flat((advantage - advantage.mean()) / (advantage.std() + 1e-8)), _flat(target)
+        standard = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
+        return {"value": laid(values[:-1]), "advantage": laid(standard), "target": laid(advantage + values[:-1])}
 
     def _value_loss(self, value: Tensor, before: Tensor, target: Tensor) -> Tensor:
         loss = (value - target).square()
@@ -266,7 +314,10 @@ class Ppo:
         """Everything that the next update depends on, as named tensors."""
         saved = {f"policy/{name}": value for name, value in self.policy.state_dict().items()}
         saved |= {f"returns/{name}": value for name, value in self.returns.state_dict().items()}
-        saved |= {f"obs/{group}": value for group, value in self._obs.items() if group in self._groups}  # no pictures
+        saved |= {
+            f"obs/{group}": value for group, value in self._obs.items() if group in self._groups
+        }  # no picture that nobody sees
+        saved |= {f"memory/{name}": value for name, value in self._memory.items()}
         saved |= {f"optimizer/{name}": value for name, value in self._adam.state().items()}
         saved["learning_rate"] = torch.tensor(self.learning_rate, dtype=torch.float64)
         saved["discounted"], saved["random"] = self._discounted, self._random.get_state()
@@ -275,11 +326,12 @@ class Ppo:
 
     def load(self, saved: Mapping[str, Tensor]) -> None:
         """Go on from what `state` returned."""
-        self.policy.load_state_dict(_under("policy/", saved))
-        self.returns.load_state_dict(_under("returns/", saved))
-        seen = _under("obs/", saved)  # in any order, and the critic sees groups side by side
+        self.policy.load_state_dict(under("policy/", saved))
+        self.returns.load_state_dict(under("returns/", saved))
+        seen = under("obs/", saved)  # in any order, and the critic sees groups side by side
         self._obs = {group: seen[group].clone() for group in self._groups if group in seen}
-        self._adam.load(_under("optimizer/", saved))
+        self._memory = {name: saved[f"memory/{name}"].clone() for name in self._memory}
+        self._adam.load(under("optimizer/", saved))
         self.learning_rate = saved["learning_rate"].item()
         self._discounted.copy_(saved["discounted"])
         self._random.set_state(saved["random"].cpu())
@@ -291,10 +343,23 @@ def _explained(value: Tensor, target: Tensor) -> float:
     return 1.0 - ((target - value).var() / (target.var() + 1e-8)).item()
 
 
-def _under(prefix: str, saved: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    return {name.removeprefix(prefix): value for name, value in saved.items() if name.startswith(prefix)}
+def _check(config: PpoConfig, policy: ActorCritic, num_worlds: int) -> None:
+    if policy.remembers and config.compiled:
+        raise PaddockError(
+            f"ppo.compiled cannot compile the steps of a memory through time. Leave it off with ppo.net {config.net}."
+        )
+    if policy.remembers and config.minibatches > num_worlds:
+        raise PaddockError(
+            f"ppo.minibatches is {config.minibatches}, but a memory learns from whole worlds, and there are {num_worlds}. "
+            "Take fewer minibatches, or more worlds."
+        )
 
 
 def _flat(value: Tensor) -> Tensor:
     """(steps, n, ...) as (steps * n, ...)."""
     return value.flatten(0, 1)
+
+
+def _by_world(value: Tensor) -> Tensor:
+    """(steps, n, ...) as (n, steps, ...)."""
+    return value.transpose(0, 1)

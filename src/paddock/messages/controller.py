@@ -11,12 +11,13 @@ class ControllerInput:
     shape: tuple[int, ...]
     """Of one robot; the graph has the number of robots in front."""
     dtype: str
-    """`float32`, `float64`, `int64` or `bool`."""
+    """`float32`, `float64`, `int64`, `bool`, or `uint8` and `int32` for pictures."""
     unit: str
     """Empty where it is unknown or there is none."""
     source: str
-    """Who supplies it: `sensor`, `command` (the operator), `carried` (the graph's own output of the step before), `first` (true on
-    an episode's first step), `key` (an integer that random draws hang on) or `simulator` (no robot can measure it)."""
+    """Who supplies it: `sensor`, `camera`, `command` (the operator), `carried` (the graph's own output of the step before),
+    `first` (true on an episode's first step), `key` (an integer that random draws hang on) or `simulator` (no robot can
+    measure it)."""
     initial: float | None
     """Every number of a carried input before the first step; None for the others."""
 
@@ -42,7 +43,7 @@ class RequiredReading:
     unit: str
     size: int
     columns: tuple[str, ...]
-    """A name for each number, in order."""
+    """A name for each number, in order; none for the pixels of a picture."""
     measurable: bool
     """False for what only a simulator knows: such a controller runs in simulation alone."""
 

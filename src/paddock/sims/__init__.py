@@ -6,6 +6,7 @@ import mujoco
 
 from paddock.contracts import Sim
 from paddock.errors import unknown
+from paddock.sims.capacity import Capacity
 
 SIM_NAMES = ("cpu", "gpu", "warp-cpu")
 """`warp-cpu` is the GPU sim's engine on the CPU: for tests, and slow."""
@@ -19,8 +20,9 @@ def make_sim(
     num_threads: int | None = None,
     stage: str = "velocity",
     fields: Sequence[str] = (),
+    capacity: Capacity | None = None,
 ) -> Sim:
-    """The sim of that name, holding `num_worlds` worlds of `model`."""
+    """The sim of that name, holding `num_worlds` worlds of `model`. On a GPU each has room for as much as `capacity` says."""
     if name == "cpu":
         from paddock.sims.cpu import CpuSim
 
@@ -28,5 +30,5 @@ def make_sim(
     if name in ("gpu", "warp-cpu"):
         from paddock.sims.warp_device import warp_sim
 
-        return warp_sim(name, model, num_worlds, stage=stage, fields=fields)
+        return warp_sim(name, model, num_worlds, stage=stage, fields=fields, capacity=capacity)
     raise unknown("sim", name, SIM_NAMES)

@@ -73,6 +73,7 @@ class CpuSim:
         self._ctrl32, self._sensordata32 = self.ctrl.numpy(), self.sensordata.numpy()
         self._step_sensors = np.flatnonzero(np.repeat(model.sensor_needstage == ACC, model.sensor_dim))
         self.failed = torch.zeros(num_worlds, dtype=torch.bool)
+        self.crowded = torch.zeros(1, dtype=torch.int32)
         self.fields = {name: torch.from_numpy(self._output(name).copy()) for name in fields}
         self._mirrors = [(getattr(self, name).numpy(), self._rows[name]) for name in ("qpos", "qvel", "act")]
         self._mirrors.append((self._sensordata32, self._output("sensordata")))
@@ -130,6 +131,9 @@ class CpuSim:
         if name not in self._expanded:
             raise unknown("expanded model field", name, self._expanded)
         self._expanded[name][_ids(worlds)] = value.numpy()
+
+    def grow(self) -> None:
+        """The arena is memory of its own for each world, sized by the model; a world that needs more fails."""
 
     def set_const(self, worlds: Worlds) -> None:
         self.derives_constants = True

@@ -7,9 +7,7 @@ brings everything else up to date that the next step begins with.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
-from functools import cache
+from collections.abc import Mapping, Sequence
 
 import mujoco
 import mujoco_warp as mjw
@@ -22,6 +20,8 @@ from paddock.contracts import Worlds
 from paddock.errors import PaddockError, unknown
 from paddock.sims.capacity import Capacity
 from paddock.sims.gpu_histories import GpuHistories, batched
+from paddock.sims.gpu_kernels import Defaults, Judge
+from paddock.sims.streams import on_stream
 
 ACC = int(mujoco.mjtStage.mjSTAGE_ACC)
 WRITABLE = ("qpos", "qvel", "act", "xfrc_applied", "qfrc_applied", "mocap_pos", "mocap_quat")
@@ -87,24 +87,27 @@ class GpuSim:
         self.capacity = capacity or Capacity.of(model)
         self.derives_constants = False
         self.model_fields: dict[str, Tensor] = {}
-        self.stream = _own_stream(self.device)
-        with self.running():
+        with on_stream(self.device):
             try:
                 self._model = mjw.put_model(model)
             except NotImplementedError as refusal:
                 raise PaddockError(f"MuJoCo Warp cannot run this model: {refusal} Use --sim cpu.") from None
             self._model.opt.warn_overflow = 0  # counted in `failed`, not printed
             self._data = self._made_data()
-        self._tensors = {name: wp.to_torch(getattr(self._data, name)) for name in (*STATE, *STALE, "overflow")}
+        self._tensors = {name: wp.to_torch(getattr(self._data, name)) for name in (*STATE, *STALE)}
+        self._overflow = wp.to_torch(self._data.overflow)
         self.qpos, self.qvel, self.act, self.ctrl = (self._tensors[name] for name in ("qpos", "qvel", "act", "ctrl"))
         self._engine_sensors = wp.to_torch(self._data.sensordata)
         self.sensordata = torch.zeros_like(self._engine_sensors)  # the engine adds up touch in place, so what is read is a copy
         self._is_step_sensor = torch.from_numpy(np.repeat(model.sensor_needstage == ACC, model.sensor_dim)).to(self.device)
         self.failed = torch.zeros(num_worlds, dtype=torch.bool, device=self.device)
+        self.crowded = torch.zeros(1, dtype=torch.int32, device=self.device)
+        """How often a world had more contacts or constraints than room."""
+        self._judge = Judge(self.qpos, self.qvel, self._overflow, self.failed, self.crowded)
         self.fields = {name: self._field(name) for name in fields}
         self._looks_far = bool(set(model.sensor_type[model.sensor_needstage < ACC].tolist()) & NEEDS_MORE)
         self._histories = GpuHistories(model, self._model, self._data) if model.nhistory else None
-        self._defaults = {name: value[:1].clone() for name, value in self._tensors.items()}
+        self._defaults = Defaults(self._tensors, self._overflow)
         self._is_settled = False
         self.forward(Worlds(torch.ones_like(self.failed), None))
 
@@ -112,23 +115,8 @@ class GpuSim:
     def rows(self) -> Tensor:
         raise PaddockError("what a GPU computes cannot be replayed bit for bit, so it is not recorded. Record with --sim cpu.")
 
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        """PyTorch and Warp on one stream, so that neither waits for the other and both can be captured into one graph."""
-        device = wp.get_device(str(self.device))
-        if self.stream is None:
-            with wp.ScopedDevice(device):
-                yield
-            return
-        is_current = torch.cuda.current_stream(self.device) == self.stream
-        ours = nullcontext() if is_current else torch.cuda.stream(self.stream)
-        # waiting for another stream would break a capture, and there is none: everything of a sim runs on its own
-        theirs = wp.ScopedStream(wp.stream_from_torch(self.stream), sync_enter=False)
-        with ours, wp.ScopedDevice(device), theirs:
-            yield
-
     def step(self, ctrl: Tensor, substeps: int) -> None:
-        with self.running():
+        with on_stream(self.device):
             self.ctrl.copy_(ctrl)
             if not self._is_settled:
                 mjw.step1(self._model, self._data)
@@ -143,14 +131,11 @@ class GpuSim:
             else:
                 self.sensordata.copy_(self._engine_sensors)
             self._is_settled = self._looks_far
-            qvel = self.qvel
-            is_sound = torch.isfinite(self.qpos).all(1) & (qvel.abs() < MAX_SPEED).all(1)  # a NaN is not below anything
-            self.failed.copy_(~is_sound | ((self._tensors["overflow"] & FATAL) != 0))
+            self._judge(fatal=FATAL, fastest=MAX_SPEED)
 
     def reset(self, worlds: Worlds) -> None:
-        with self.running():
-            for name, value in self._tensors.items():
-                worlds.put(value, self._defaults[name])
+        with on_stream(self.device):
+            self._defaults.put(worlds.mask)
         self._is_settled = False
 
     def write(self, name: str, value: Tensor, worlds: Worlds | None = None, *, index: int | None = None) -> None:
@@ -163,7 +148,7 @@ class GpuSim:
 
     def forward(self, worlds: Worlds) -> None:
         """Bring every world up to date: those that did not change come to the same numbers again."""
-        with self.running():
+        with on_stream(self.device):
             if self._histories is not None:
                 self._histories.begin(worlds, self._sense)
             mjw.step1(self._model, self._data)
@@ -176,7 +161,7 @@ class GpuSim:
         shared = getattr(owner, name.removeprefix("opt."), None)
         if not isinstance(shared, wp.array) or not getattr(shared, "_is_batched", False):
             raise PaddockError(f"the model field '{name}' cannot differ between worlds on the GPU. Use --sim cpu.")
-        with self.running():
+        with on_stream(self.device):
             own = wp.to_torch(shared)[:1].expand(self.num_worlds, *[-1] * (wp.to_torch(shared).ndim - 1)).clone()
             setattr(owner, name.removeprefix("opt."), batched(wp.from_torch(own, dtype=shared.dtype)))
         self.model_fields[name] = own
@@ -191,7 +176,7 @@ class GpuSim:
         """For all worlds, with hundreds of launches: between rollouts, not within a step."""
         del worlds
         self.derives_constants = True
-        with self.running():
+        with on_stream(self.device):
             mjw.set_const(self._model, self._data)
         self._is_settled = False
 
@@ -210,8 +195,8 @@ class GpuSim:
             self.set_const(everyone)
         for name in STATE:
             self._tensors[name].copy_(saved[name])
-        self._tensors["overflow"].zero_()
-        with self.running():
+        self._overflow.zero_()
+        with on_stream(self.device):
             mjw.step1(self._model, self._data)
         self._is_settled = True
         if "history" in saved:  # evaluating the sensors has entered a reading
@@ -220,6 +205,17 @@ class GpuSim:
             getattr(self, name).copy_(saved[name])
         for name, value in self.fields.items():
             value.copy_(saved[f"fields/{name}"])
+
+    def grow(self) -> None:
+        """Twice the room for contacts and constraints; the state stays where it is. What captured a step must capture it anew."""
+        self.capacity = self.capacity.grown()
+        with on_stream(self.device):
+            bigger = self._made_data()
+            for name in (*STATE, *STALE, "overflow", "sensordata", *self.fields):
+                setattr(bigger, name, getattr(self._data, name))
+            self._data = bigger
+        self.crowded.zero_()
+        self.forward(Worlds(torch.zeros_like(self.failed), None))
 
     def _sense(self) -> None:
         """Positions, velocities and their sensors, of the state as it is now."""
@@ -241,14 +237,3 @@ class GpuSim:
         if not isinstance(array, wp.array):
             raise PaddockError(f"the GPU sim has no MjData field '{name}'. Use --sim cpu.")
         return wp.to_torch(array)
-
-
-@cache
-def _own_stream(device: torch.device) -> torch.cuda.Stream | None:
-    """The stream that PyTorch and Warp share; made PyTorch's current one, because what it allocates belongs to a stream."""
-    if device.type != "cuda":
-        return None
-    stream = torch.cuda.Stream(device)
-    stream.wait_stream(torch.cuda.current_stream(device))
-    torch.cuda.set_stream(stream)
-    return stream

@@ -35,21 +35,22 @@ class Graph:
     def _captured(self) -> torch.cuda.CUDAGraph:
         import warp as wp
 
+        from paddock.sims.streams import shared_stream
+
         graph = torch.cuda.CUDAGraph()
         for generator in self._generators:
             graph.register_generator_state(generator)
-        stream = torch.cuda.current_stream(self._device)
-        warp_stream = wp.stream_from_torch(stream)
+        stream = shared_stream(self._device)
         torch.cuda.synchronize(self._device)
         gc.collect()
         gc.disable()  # the finaliser of an older graph would be recorded into this one
         try:
-            with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
-                wp.capture_begin(stream=warp_stream, external=True)
+            with torch.cuda.graph(graph, stream=stream.torch, capture_error_mode="thread_local"):
+                wp.capture_begin(stream=stream.warp, external=True)
                 try:
                     self._work()
                 finally:
-                    wp.capture_end(stream=warp_stream)
+                    wp.capture_end(stream=stream.warp)
         finally:
             gc.enable()
         return graph

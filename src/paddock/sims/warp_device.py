@@ -12,6 +12,7 @@ import torch
 from paddock.errors import PaddockError
 
 if TYPE_CHECKING:
+    from paddock.sims.capacity import Capacity
     from paddock.sims.gpu import GpuSim
 
 DEVICES = {"gpu": "cuda:0", "warp-cpu": "cpu"}
@@ -19,7 +20,9 @@ OLDEST_DRIVER = (12, 4)
 """CUDA version of the oldest driver that can capture what the engine does into one graph."""
 
 
-def warp_sim(name: str, model: mujoco.MjModel, num_worlds: int, *, stage: str, fields: Sequence[str]) -> GpuSim:
+def warp_sim(
+    name: str, model: mujoco.MjModel, num_worlds: int, *, stage: str, fields: Sequence[str], capacity: Capacity | None
+) -> GpuSim:
     """The GPU sim on the device that `name` asks for."""
     check_packages()
     _hush()
@@ -27,7 +30,7 @@ def warp_sim(name: str, model: mujoco.MjModel, num_worlds: int, *, stage: str, f
         check_gpu()
     from paddock.sims.gpu import GpuSim
 
-    return GpuSim(model, num_worlds, device=DEVICES[name], stage=stage, fields=fields)
+    return GpuSim(model, num_worlds, device=DEVICES[name], stage=stage, fields=fields, capacity=capacity)
 
 
 def _hush() -> None:

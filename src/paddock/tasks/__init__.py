@@ -3,6 +3,7 @@
 TASK_NAMES = (
     "cartpole-balance",
     "cartpole-swingup",
+    "cartpole-swingup-blind",
     "cartpole-pair",
     "creature-goal",
     "ant-walk",
@@ -10,6 +11,7 @@ TASK_NAMES = (
     "quadruped-balance",
     "quadruped-walk",
     "quadruped-walk-rough",
+    "quadruped-walk-blind",
     "humanoid-stand",
     "humanoid-walk",
     "arm-reach",

@@ -87,7 +87,7 @@ ANT_WALK = Task(
     control_dt=0.02,
     episode_s=20.0,
     act=t.JointPosition(scale=ACTION_SCALE),
-    command={"velocity": t.UniformCommand(low=(0.3, -0.3, -0.5), high=(1.0, 0.3, 0.5), every_s=5.0)},
+    command={"velocity": t.UniformCommand(low=(0.3, -0.3, -0.5), high=(1.0, 0.3, 0.5), every_s=5.0, mirror=(1.0, -1.0, -1.0))},
     memory={"error": t.Total(t.velocity_error)},
     observe={"command": t.Command("velocity"), **t.proprioception(ANT)},
     privileged={"base_vel": t.base_vel, "height": t.height, "contact": t.FootContact()},

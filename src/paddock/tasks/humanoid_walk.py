@@ -40,7 +40,7 @@ HUMANOID_WALK = Task(
     control_dt=0.02,
     episode_s=20.0,
     act=t.JointPosition(scale=ACTION_SCALE),
-    command={"velocity": t.UniformCommand(low=(0.0, -0.1, -0.3), high=(1.0, 0.1, 0.3), every_s=5.0)},
+    command={"velocity": t.UniformCommand(low=(0.0, -0.1, -0.3), high=(1.0, 0.1, 0.3), every_s=5.0, mirror=(1.0, -1.0, -1.0))},
     memory={"clock": Clock(period=PERIOD), "error": t.Total(t.velocity_error)},
     observe={"command": t.Command("velocity"), "clock": ClockHands(), **t.proprioception(HUMANOID)},
     privileged={"base_vel": t.base_vel, "height": t.height, "contact": t.FootContact()},

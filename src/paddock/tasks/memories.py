@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from paddock.contracts import State, Term
+from paddock.errors import PaddockError
 from paddock.tasks.curriculum import grown
 from paddock.tasks.ranges import check_period, check_ranges
 from paddock.tasks.sensing import Remembered
@@ -30,11 +31,15 @@ class UniformCommand:
     every_s: float
     easy: float = 1.0
     """Part of the vector that a curriculum begins with, and widens from."""
+    mirror: tuple[float, ...] = ()
+    """Signs that its numbers take where left and right are exchanged; (1, -1, -1) for a velocity. Needed to learn with symmetry."""
 
     def __post_init__(self) -> None:
         check_ranges(self, self.low, self.high)
         check_period(self, self.every_s)
         check_ranges(self, (0.0,), (self.easy,))
+        if self.mirror and len(self.mirror) != len(self.low):
+            raise PaddockError(f"{type(self).__name__}: {len(self.mirror)} signs in a mirror for {len(self.low)} numbers.")
 
     def start(self, state: State) -> Tensor:
         return self._drawn(state)
@@ -43,6 +48,9 @@ class UniformCommand:
         """What an operator sets meanwhile stays until the next draw."""
         period = max(1, round(self.every_s / state.layout.control_dt))
         return torch.where((state.age % period == 0)[:, None], self._drawn(state), own(state))
+
+    def reflected(self, value: Tensor) -> Tensor | None:
+        return value * torch.tensor(self.mirror) if self.mirror else None
 
     def _drawn(self, state: State) -> Tensor:
         drawn = state.uniform(len(self.low), self.low, self.high, index=state.age)
@@ -55,6 +63,9 @@ class GoalOnRing:
 
     near: float
     far: float
+
+    def reflected(self, value: Tensor) -> Tensor:
+        return value * torch.tensor([1.0, -1.0])
 
     def __post_init__(self) -> None:
         check_ranges(self, (0.0, self.near), (self.near, self.far))
@@ -79,6 +90,9 @@ class Held:
 
     def next(self, state: State) -> Tensor:
         return torch.where(self.condition(state), own(state) + state.layout.control_dt, 0.0)
+
+    def reflected(self, value: Tensor) -> Tensor:
+        return value
 
 
 @dataclass(frozen=True)

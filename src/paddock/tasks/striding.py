@@ -26,6 +26,10 @@ class Clock:
         later = own(state) + state.layout.control_dt / self.period
         return later - later.floor()
 
+    def reflected(self, value: Tensor) -> Tensor:
+        """Half a stride on, where the other leg swings."""
+        return value + 0.5 - (value + 0.5).floor()
+
 
 @dataclass(frozen=True)
 class ClockHands:

@@ -108,6 +108,15 @@ class FitsModel(Protocol):
     def fit(self, spec: mujoco.MjSpec, /) -> None: ...
 
 
+@runtime_checkable
+class Reflecting(Protocol):
+    """A command or memory that knows what it is with left and right exchanged; without, what is observed of it has no mirror."""
+
+    def reflected(self, value: Tensor, /) -> Tensor | None:
+        """(n, ...); None where it was not said."""
+        ...
+
+
 Randomizer = ModelRandomizer | LookRandomizer | Disturbance
 
 

@@ -6,12 +6,15 @@ from paddock.tasks.bodies import body_of
 from paddock.tasks.task import Task
 
 ACTION_SCALE = 0.5
+SIDEWAYS = (1.0, -1.0, -1.0)
+"""Signs of a velocity command in a mirror."""
 
 
 def walk(robot: Robot) -> Task:
     """The walking task of a robot; speeds and costs are in proportion to its size."""
     body = body_of(robot, "walk")
     speed = body.pace
+    fastest = (speed, speed / 2, 1.0)
     privileged = {"base_vel": t.base_vel, "height": t.height}
     return Task(
         name=f"{robot.name}-walk",
@@ -21,7 +24,7 @@ def walk(robot: Robot) -> Task:
         control_dt=0.02,
         episode_s=20.0,
         act=t.JointPosition(scale=ACTION_SCALE),
-        command={"velocity": t.UniformCommand(low=(-speed, -speed / 2, -1.0), high=(speed, speed / 2, 1.0), every_s=5.0)},
+        command={"velocity": t.UniformCommand(low=(-speed, -speed / 2, -1.0), high=fastest, every_s=5.0, mirror=SIDEWAYS)},
         memory={"error": t.Total(t.velocity_error)},
         observe={"command": t.Command("velocity"), **t.proprioception(robot)},
         privileged=privileged | ({"contact": t.FootContact()} if robot.feet else {}),
