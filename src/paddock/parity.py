@@ -13,9 +13,9 @@ import torch
 
 from paddock import __version__
 from paddock.benchmarking import machine
-from paddock.contracts import Policy
 from paddock.errors import PaddockError
 from paddock.evaluation import FINAL_SEED, Agent
+from paddock.learn.actor_critic import ActorCritic
 from paddock.messages.parity import DivergencePoint, FieldError, FlagAgreement, Outlier, ParityReport
 from paddock.parity_episodes import POLICY, statistics
 from paddock.parity_errors import SHARE, agreement, compared
@@ -89,7 +89,7 @@ def examine(
     *,
     sims: tuple[str, str],
     effort: Effort,
-    policy: Policy | None = None,
+    policy: ActorCritic | None = None,
     run: str = "",
     note: str = "",
     seed: int = FINAL_SEED,
@@ -107,7 +107,7 @@ def examine_sides(
     other: Side,
     *,
     effort: Effort,
-    policy: Policy | None = None,
+    policy: ActorCritic | None = None,
     run: str = "",
     note: str = "",
     seed: int = FINAL_SEED,

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from paddock.contracts import Policy
 from paddock.cores import torch_threads
 from paddock.env import Environment, make
-from paddock.evaluation import Agent
+from paddock.evaluation import Agent, acting
+from paddock.learn.actor_critic import ActorCritic
 from paddock.playing import agents_of, find_agent
 from paddock.recording_header import row_fields
 from paddock.tasks.task import Task
@@ -51,7 +52,7 @@ class States:
         )
 
 
-def acting_agents(task: Task, policy: Policy | None = None) -> dict[str, Agent]:
+def acting_agents(task: Task, policy: ActorCritic | None = None) -> dict[str, Agent]:
     """Who plays: nobody, chance, full drive this way or that, the task's own expert, a trained policy."""
     agents = {name: find_agent(name, task) for name in agents_of(task)} | {"extreme": extreme}
     return agents if policy is None else agents | {"policy": of_policy(policy)}
@@ -63,9 +64,16 @@ def extreme(env: Environment) -> Tensor:
     return torch.where(drawn < 0, -1.0, 1.0)
 
 
-def of_policy(policy: Policy) -> Agent:
-    """The policy on the device where it lies, whatever the sim's: what differs is then the sim."""
-    return lambda env: policy.act({name: value.cpu() for name, value in env.obs.items()}).to(env.device)
+def of_policy(policy: ActorCritic) -> Agent:
+    """What the policy thinks best, on the device of whatever environment asks."""
+    there: dict[torch.device, Agent] = {}
+
+    def act(env: Environment) -> Tensor:
+        if env.device not in there:
+            there[env.device] = acting(deepcopy(policy).to(env.device))
+        return there[env.device](env)
+
+    return act
 
 
 def sample_states(
