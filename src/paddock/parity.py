@@ -33,6 +33,8 @@ PLAYING = ("random", "scripted", POLICY)
 """Agents whose whole episodes are compared."""
 LISTED = 30
 """Outliers that are described."""
+NAMED = 8
+"""Failures that are named in a sentence."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,7 +156,8 @@ def verdict(report: ParityReport) -> str:
         return f"{report.other} agrees with {report.reference} in {report.task}."
     failed = [part.name for part in (*report.fields, *report.flags) if not part.passed]
     failed += [f"{part.name} of {part.agent}" for part in report.episodes if not part.passed]
-    return f"{report.other} does not agree with {report.reference} in {report.task}: {', '.join(failed)}."
+    more = f" and {len(failed) - NAMED} more" if len(failed) > NAMED else ""
+    return f"{report.other} does not agree with {report.reference} in {report.task}: {', '.join(failed[:NAMED])}{more}."
 
 
 def _one_step(reference: SimSide, other: Side, states: States, advance: Callable[[float], None]) -> _OneStep:

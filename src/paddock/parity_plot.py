@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 WITHIN, BEYOND = "#2563a8", "#c2410c"
-EXACT = 1e-6
-"""Where errors of zero are drawn, in parts of the tolerance."""
+EXACT, MOST = 1e-6, 1e6
+"""Where errors of zero and without bounds are drawn, in parts of the tolerance."""
 
 
 def plot_errors(report: ParityReport, path: Path) -> Path:
@@ -51,7 +51,7 @@ def plot_divergence(report: ParityReport, path: Path) -> Path:
     figure, panel = plt.subplots(figsize=(8.2, 3.0), layout="constrained")
     steps = [point.steps for point in report.divergence]
     for name, style in (("median", "-"), ("p90", "--"), ("max", ":")):
-        values = [max(getattr(point, name), 1e-9) for point in report.divergence]
+        values = [min(max(getattr(point, name), 1e-9), MOST) for point in report.divergence]
         panel.plot(steps, values, style, color=WITHIN, label={"p90": "90 %"}.get(name, name))
     panel.set_yscale("log")
     panel.set_xlabel("control steps of equal random actions", fontsize=8)
@@ -68,7 +68,9 @@ def plot_divergence(report: ParityReport, path: Path) -> Path:
 
 def _draw_spread(panel: Axes, place: int, field: FieldError) -> None:
     colour = WITHIN if field.passed else BEYOND
-    _, low, five, _, median, _, ninety_five, p99, most = (max(value / field.tolerance, EXACT) for value in field.quantiles)
+    _, low, five, _, median, _, ninety_five, p99, most = (
+        min(max(value / field.tolerance, EXACT), MOST) for value in field.quantiles
+    )
     panel.plot([low, most], [place, place], color=colour, linewidth=0.8)
     panel.plot([five, ninety_five], [place, place], color=colour, linewidth=3.0, alpha=0.5, solid_capstyle="butt")
     panel.plot([median], [place], "|", color=colour, markersize=6)

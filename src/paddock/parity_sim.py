@@ -72,9 +72,15 @@ class SimSide:
         n = self.env.num_worlds
         return [torch.arange(first, first + n).clamp(max=count - 1) for first in range(0, count, n)]
 
+    def _put(self, states: States) -> None:
+        """Load them. The GPU's engine has entered the present reading of a late sensor where the CPU's enters it with the step."""
+        self.env.load(fitted(states, self.env))
+        if not self.env.sim.by_rows:
+            self.env.sim.forward(Worlds(torch.zeros_like(self.env.sim.failed), None))
+
     def _step(self, states: States) -> Reached:
         env = self.env
-        env.load(fitted(states, env))
+        self._put(states)
         step = env.step(states.action.to(env.device))
         numbers = {"reward": step.reward, **{f"reward/{name}": term for name, term in step.terms.items()}}
         numbers |= spread(env, {group: step.final_obs[group] for group in env.obs_sizes})
@@ -83,7 +89,7 @@ class SimSide:
         return _reached(self._reached.raw, numbers, flags)
 
     def _follow(self, states: States, actions: Tensor) -> Followed:
-        self.env.load(fitted(states, self.env))
+        self._put(states)
         qpos: list[Tensor] = []
         going = [torch.ones(len(states), dtype=torch.bool)]
         for action in actions:
@@ -94,7 +100,7 @@ class SimSide:
 
     def _judged(self, states: States, raw: dict[str, Tensor]) -> Reached:
         env = self.env
-        env.load(fitted(states, env))
+        self._put(states)
         fields = {name: raw[f"fields/{name}"].to(own.device, own.dtype) for name, own in env.state.fields.items()}
         with Exact():
             now = env.state.replaced(
