@@ -50,6 +50,10 @@ def slippery(spec: mujoco.MjSpec) -> None:
         geom.friction = [0.95 * geom.friction[0], *geom.friction[1:]]
 
 
+def hasty(spec: mujoco.MjSpec) -> None:
+    spec.option.iterations = 1
+
+
 def against(task: Task, wrong: Task) -> ParityReport:
     return examine_sides(SimSide(task, "cpu", num_worlds=60), SimSide(wrong, "cpu", num_worlds=25, name="wrong"), effort=SMALL)
 
@@ -96,6 +100,12 @@ def test_slightly_wrong_physics_is_caught(change: Callable[[mujoco.MjSpec], None
     if change is slippery:  # only what touches can tell
         assert all(own.contacts or own.contacts_after for own in found.outliers)
         assert any("floor" in (contact.first, contact.second) for contact in worst.contacts + worst.contacts_after)
+    assert not any(own.is_unfinished for own in found.outliers)
+
+
+def test_a_reference_whose_solver_was_cut_short_is_told_apart() -> None:
+    found = against(altered(NOMINAL, hasty), NOMINAL)
+    assert not found.passed and all(own.is_unfinished for own in found.outliers)
 
 
 def test_an_end_that_is_judged_otherwise_is_no_boundary_case() -> None:
@@ -111,11 +121,16 @@ def test_a_threshold_between_equal_numbers_is_a_boundary_case() -> None:
 
     here, there = reached(*[False] * 200), reached(True, *[False] * 199)
     near = torch.ones(200, dtype=torch.bool)
-    (row,), wrong = agreement(here, there, by_numbers=there, is_near=near)
-    assert (row.boundary, row.disagreeing, row.passed) == (1, 0, True) and not wrong.any()
-    for by_numbers, is_near in ((here, near), (there, ~near)):
-        (row,), wrong = agreement(here, there, by_numbers=by_numbers, is_near=is_near)
-        assert (row.boundary, row.disagreeing, row.passed) == (0, 1, False) and wrong.tolist().index(True) == 0
+    for name, by_numbers, is_near, wanted in (
+        ("ends/fell", there, near, (1, 0, 0)),  # the task gives both flags, from two numbers that are as good as equal
+        ("ends/fell", there, ~near, (0, 1, 0)),
+        ("ends/fell", here, near, (0, 0, 1)),
+        ("failed", there, ~near, (0, 0, 1)),
+    ):
+        sides = [Reached(raw={}, numbers={}, flags={name: side.flags["ends/fell"]}) for side in (here, there, by_numbers)]
+        (row,), wrong = agreement(sides[0], sides[1], by_numbers=sides[2], is_near=is_near)
+        assert (row.boundary, row.beyond, row.disagreeing) == wanted
+        assert row.passed is not bool(wanted[2]) and int(wrong.sum()) == wanted[2]
 
 
 def test_episodes_must_be_of_one_distribution() -> None:

@@ -19,8 +19,8 @@ from paddock.learn.actor_critic import ActorCritic
 from paddock.messages.parity import DivergencePoint, FieldError, FlagAgreement, Outlier, ParityReport
 from paddock.parity_episodes import POLICY, statistics
 from paddock.parity_errors import SHARE, agreement, compared
-from paddock.parity_outliers import contacts_of, outliers
-from paddock.parity_sides import Played, Side
+from paddock.parity_outliers import contacts_of, outliers, patient
+from paddock.parity_sides import Played, Reached, Side
 from paddock.parity_sim import SimSide
 from paddock.parity_states import States, acting_agents, sample_states
 from paddock.tasks.task import Task
@@ -172,7 +172,11 @@ def _one_step(reference: SimSide, other: Side, states: States, advance: Callable
     is_near = ~torch.stack([field.beyond for field in fields]).any(0)
     flags, disagreeing = agreement(here, there, by_numbers=by_numbers, is_near=is_near)
     model, states = reference.env.model, states.of(usable)
-    listed, beyond = outliers(model, states, fields, here, there, disagreeing=disagreeing, most=LISTED)
+
+    def finished(some: States) -> Reached:
+        return SimSide(patient(reference.task), reference.sim, num_worlds=len(some)).reach(some)
+
+    listed, beyond = outliers(model, states, fields, here, there, disagreeing=disagreeing, finished=finished, most=LISTED)
     return _OneStep(
         states=states,
         fields=tuple(field.row() for field in fields),

@@ -25,8 +25,12 @@ FOR_FIELDS = (
     "square over all states, at least {least:g}. Contacts are compared by what they do, never one by one: their order differs."
 )
 FOR_FLAGS = (
-    "Where a flag differs, the state is a boundary case if all its fields are within their tolerances and the task, asked about "
-    "the other sim's numbers, gives the other sim's flag; it is a disagreement if not."
+    "A flag may differ where fields are beyond their tolerances, too. Where they are not, the state lies at a threshold if the "
+    "task, asked about the other sim's numbers, gives the other sim's flag, and is a disagreement if it does not."
+)
+FOR_OUTLIERS = (
+    "The reference's solver was not done where the sims agree once it may go on until nothing changes any more: the difference "
+    "then comes of the model's limit on iterations, not of the other sim."
 )
 FOR_EPISODES = (
     "Equal agents from equal seeds. Chaotic trajectories part; their distributions must not. Intervals are of 95 %. A difference "
@@ -93,19 +97,28 @@ def _fields(report: ParityReport) -> str:
 
 
 def _flags(report: ParityReport) -> str:
-    names = ("flag", f"set by {report.reference}", f"set by {report.other}", "boundary cases", "disagreeing", "")
-    counts = ("set_in_reference", "set_in_other", "boundary", "disagreeing")
+    names = (
+        "flag",
+        f"set by {report.reference}",
+        f"set by {report.other}",
+        "differ at the threshold",
+        "beyond, too",
+        "disagree",
+        "",
+    )
+    counts = ("set_in_reference", "set_in_other", "boundary", "beyond", "disagreeing")
     return _table(names, ((f.name, *(f"{getattr(f, name):,}" for name in counts), _mark(f.passed)) for f in report.flags))
 
 
 def _outliers(report: ParityReport) -> str:
-    names = ("state", "agent", "step", "worst", "error", "all beyond", "contacts before", "contacts after")
+    names = ("state", "agent", "step", "worst", "error", "all beyond", "reference's solver", "contacts before", "after")
     rows = []
     for o in report.outliers:
         error = f"{number(o.error)} of {o.tolerance:g}"
         touching = (_touching(o.contacts), _touching(o.contacts_after))
-        rows.append((str(o.state), o.agent, str(o.age), o.worst, error, ", ".join(o.beyond), *touching))
-    return _text(f"{report.outliers_in_all} of {report.states}, the worst first.") + _table(names, rows)
+        solver = "was not done" if o.is_unfinished else "was done"
+        rows.append((str(o.state), o.agent, str(o.age), o.worst, error, ", ".join(o.beyond), solver, *touching))
+    return _text(f"{report.outliers_in_all} of {report.states}, the worst first. {FOR_OUTLIERS}") + _table(names, rows)
 
 
 def _episodes(report: ParityReport) -> str:

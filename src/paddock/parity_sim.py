@@ -24,7 +24,7 @@ class SimSide:
     """A sim of this package. `num_worlds` states are stepped at a time."""
 
     def __init__(self, task: Task, sim: str, *, num_worlds: int, name: str = "") -> None:
-        self.name, self.task, self._sim = name or sim, task, sim
+        self.name, self.task, self.sim = name or sim, task, sim
         self.env = make(task, num_worlds=num_worlds, sim=sim)
         self._stage: Environment | None = None
         self.env.tap = self._reached = _Reaching()
@@ -53,7 +53,7 @@ class SimSide:
         env = (
             self._stage
             if self._stage and self._stage.num_worlds == episodes
-            else make(self.task, num_worlds=episodes, sim=self._sim)
+            else make(self.task, num_worlds=episodes, sim=self.sim)
         )
         self._stage = env
         env.reset(seed=seed)

@@ -20,9 +20,14 @@ def show(report: ParityReport) -> None:
         numbers = map(number, (f.median, f.p99, f.max, f.tolerance))
         table.add_row(name, *numbers, f"{f.within:.2%}", "[green]ok[/]" if f.passed else "[bold red]beyond[/]")
     screen().print(table)
-    differing = [flag for flag in report.flags if flag.boundary or flag.disagreeing]
-    words = "; ".join(f"{flag.name} {flag.boundary} at the threshold, {flag.disagreeing} disagreeing" for flag in differing)
+    differing = [flag for flag in report.flags if flag.boundary or flag.beyond or flag.disagreeing]
+    words = "; ".join(
+        f"{flag.name} differs {flag.boundary} times at its threshold, {flag.beyond} in states beyond, {flag.disagreeing} elsewhere"
+        for flag in differing
+    )
     print(f"\nflags: {words or 'equal in every state'}\n")
+    if unfinished := sum(own.is_unfinished for own in report.outliers):
+        print(f"In {unfinished} of the {len(report.outliers)} worst states the solver of {report.reference} itself was not done.\n")
     table = plain_table()
     for name in ("whole episodes", report.reference, report.other, "by chance", ""):
         table.add_column(name, no_wrap=True)

@@ -33,8 +33,10 @@ class FlagAgreement:
     set_in_other: int
     boundary: int
     """Differing states that are within all tolerances and only fall on two sides of a threshold."""
+    beyond: int
+    """Differing states in which fields are beyond their tolerances, too."""
     disagreeing: int
-    """Differing states that are not."""
+    """Differing states with no such excuse."""
     passed: bool
 
 
@@ -66,6 +68,8 @@ class Outlier:
     """Before the step."""
     contacts_after: tuple[ContactRow, ...]
     """Where the reference ended."""
+    is_unfinished: bool
+    """Whether the sims agree here once the reference's constraint solver may go on until nothing changes any more."""
 
 
 @dataclass(frozen=True, kw_only=True)
