@@ -165,7 +165,7 @@ def test_the_command_writes_a_page_and_fails_where_sims_differ(tmp_path: Path, c
     said = capsys.readouterr().out
     assert "cpu agrees with cpu in cartpole-balance" in said and "policy: return" in said
     report = from_json(ParityReport, (tmp_path / "page" / "parity.json").read_text())
-    assert report.agents == ("zero", "random", "scripted", "extreme", "policy") and report.run == str(run.path)
+    assert report.agents == ("zero", "random", "scripted", "extreme", "policy") and report.run == run.path.name
     page = (tmp_path / "page" / "parity.html").read_text()
     assert page.count("data:image/png;base64,") == 2 and "sensor/joint_pos/pole" in page
     assert "src=" not in page.replace('src="data:', "") and "href" not in page

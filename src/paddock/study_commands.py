@@ -187,8 +187,9 @@ def parity(
     asked = {"states": states, "episodes": episodes, "horizon": horizon}
     effort = replace(parity.effort_of(other), **{name: value for name, value in asked.items() if value})
     found, number = find_task(task), seed_of(seed)
-    trained = Run(find_run(run, runs_dir)).load(checkpoint_of(checkpoint)) if run else None
-    if trained is not None and trained.task.name != found.name:
+    learned = Run(find_run(run, runs_dir)) if run else None
+    trained = learned.load(checkpoint_of(checkpoint)) if learned else None
+    if trained and trained.task.name != found.name:
         raise PaddockError(f"run {run} is of task '{trained.task.name}', not '{found.name}'.")
     if note:
         print(note, file=sys.stderr)
@@ -199,7 +200,7 @@ def parity(
             sims=(reference, other),
             effort=effort,
             policy=policy,
-            run=run,
+            run=learned.path.name if learned else "",
             note=note,
             seed=number,
             advance=advance,
