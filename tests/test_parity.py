@@ -144,6 +144,8 @@ def test_episodes_must_be_of_one_distribution() -> None:
     rows = {row.name: row for row in statistics({"random": (played(0.0, 40), played(1.0, 65))})}
     assert {name for name, row in rows.items() if not row.passed} == {"return", "ends/fell", "ends/truncated"}
     assert "a difference" in rows["return"].said
+    two = Played(returns=(0.0, 1.0), lengths=(50.0, 50.0), successes=(), ends={"fell": 2})
+    assert {row.said for row in statistics({"random": (two, two)})} == {"so few episodes can show nothing"}
 
 
 @pytest.mark.parametrize(("name", "late"), [("cartpole-balance", "joint_vel"), ("quadruped-walk", "gyro")])

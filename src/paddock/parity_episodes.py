@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import comb
 
 import numpy as np
 
@@ -60,7 +61,9 @@ def _verdict(row: EpisodeStatistic, asked: float) -> EpisodeStatistic:
     asked = SURE if is_strict else asked
     passed = row.chance >= asked or (is_strict and row.is_within)
     often = f"episodes of one sim would be apart this much in {row.chance:.1%} of cases"
-    if not passed:
+    if 2 / comb(2 * row.episodes, row.episodes) >= asked:
+        said = "so few episodes can show nothing"
+    elif not passed:
         said = f"a difference: {often}"
     elif row.is_within:
         said = f"each within the other's interval; {often}"
