@@ -239,6 +239,7 @@ COMMANDS: dict[str, Callable[..., int | None]] = {
     "tell": run_commands.tell,
     "compare": study_commands.compare,
     "robustness": study_commands.robustness,
+    "parity": study_commands.parity,
     "sweep": sweep_commands.sweep,
     "sweeps": sweep_commands.sweeps,
     "bench": bench,

@@ -126,6 +126,94 @@ def robustness(
         print(f"\nA row more of the matrix  paddock train {found[0].card.setup.source.typed} --randomize {missing[-1]}")
 
 
+def parity(
+    task: Annotated[str, tyro.conf.arg(metavar="TASK")],
+    /,
+    *,
+    sims: Annotated[tuple[str, ...], tyro.conf.arg(metavar="SIM SIM")] = (),
+    run: Annotated[str, tyro.conf.arg(metavar="RUN")] = "",
+    randomize: str = "",
+    states: int = 0,
+    episodes: int = 0,
+    horizon: int = 0,
+    seed: int = 0,
+    checkpoint: str = "best",
+    json: bool = False,
+    out: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None,
+    runs_dir: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("runs"),
+) -> int:
+    """Compare two sims of a task: one step from equal states field by field, and whole episodes. Exits with 1 beyond tolerances.
+
+    States come from episodes of zero, random, extreme and scripted agents on the CPU sim, contacts included; with --run the
+    trained policy is one more, and its success and return must be equivalent on both sims.
+
+    Examples:
+        paddock parity quadruped-walk
+        paddock parity quadruped-walk --run latest
+        paddock parity quadruped-walk --randomize heavy
+        paddock parity cartpole-balance --sims cpu warp-cpu --states 500 --episodes 50
+
+    Args:
+        task: A name from `paddock list`, or file.py, or file.py:NAME, or walk@ROBOT.
+        sims: The reference, which is cpu, and another. By default cpu gpu, or cpu warp-cpu where there is no NVIDIA GPU.
+        run: A run of the task whose policy takes part: folder, id or `latest`.
+        randomize: Other randomisation than the task's own: none, light, default or heavy, and changes: heavy,push=off.
+        states: States to compare one step from. 0: 2,048, or 256 on warp-cpu.
+        episodes: Whole episodes of each agent on each sim. 0: 256, or 16 on warp-cpu.
+        horizon: Control steps over which the sims are followed from equal states. 0: 100, or 25 on warp-cpu.
+        seed: Which states and episodes.
+        checkpoint: best, latest, or the environment step of one.
+        json: Print the report as JSON instead of tables.
+        out: Where parity.html and parity.json go; out/parity/TASK by default.
+        runs_dir: Where runs are kept.
+    """
+    import sys
+    from dataclasses import replace
+
+    from paddock import parity
+    from paddock.judging import seed_of
+    from paddock.messages import to_json
+    from paddock.parity_page import write_report
+    from paddock.parity_states import acting_agents
+    from paddock.parity_table import show
+    from paddock.run_commands import checkpoint_of
+    from paddock.runs.folder import find_run
+    from paddock.tasks.finding import find_task
+    from paddock.tasks.randomize_presets import with_randomization
+    from paddock.terminal import progress
+    from paddock.trained import Run
+
+    reference, other, note = parity.sims_here(sims)
+    asked = {"states": states, "episodes": episodes, "horizon": horizon}
+    effort = replace(parity.effort_of(other), **{name: value for name, value in asked.items() if value})
+    found, number = find_task(task), seed_of(seed)
+    learned = Run(find_run(run, runs_dir)) if run else None
+    trained = learned.load(checkpoint_of(checkpoint)) if learned else None
+    if trained and trained.task.name != found.name:
+        raise PaddockError(f"run {run} is of task '{trained.task.name}', not '{found.name}'.")
+    if note:
+        print(note, file=sys.stderr)
+    policy = trained.policy if trained else None
+    with progress("parity", effort.units(acting_agents(found, policy))) as advance:
+        report = parity.examine(
+            with_randomization(trained.task if trained else found, randomize),
+            sims=(reference, other),
+            effort=effort,
+            policy=policy,
+            run=learned.path.name if learned else "",
+            note=note,
+            seed=number,
+            advance=advance,
+        )
+    page, data = write_report(report, out or Path("out/parity") / found.name)
+    if json:
+        print(to_json(report))
+    else:
+        show(report)
+        print(f"\nwrote {page}\nwrote {data}\n\n{parity.verdict(report)}")
+    return 0 if report.passed else 1
+
+
 def _show_robustness(seen: Robustness) -> None:
     from paddock.terminal import plain_table, screen
 

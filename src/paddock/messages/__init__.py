@@ -23,6 +23,14 @@ from paddock.messages.import_report import ImportReport as ImportReport
 from paddock.messages.import_report import MimicJoint as MimicJoint
 from paddock.messages.import_report import ModelSize as ModelSize
 from paddock.messages.import_report import RobotNames as RobotNames
+from paddock.messages.parity import ContactRow as ContactRow
+from paddock.messages.parity import DivergencePoint as DivergencePoint
+from paddock.messages.parity import EpisodeStatistic as EpisodeStatistic
+from paddock.messages.parity import FieldError as FieldError
+from paddock.messages.parity import FlagAgreement as FlagAgreement
+from paddock.messages.parity import Outlier as Outlier
+from paddock.messages.parity import ParityReport as ParityReport
+from paddock.messages.parity import SideStatistic as SideStatistic
 from paddock.messages.platform import Platform as Platform
 from paddock.messages.run import BestCheckpoint as BestCheckpoint
 from paddock.messages.run import CheckpointCard as CheckpointCard

@@ -34,6 +34,10 @@ FATAL = sum(int(mjw.OverflowType[name]) for name in FULL)
 """Contacts or constraints that were left out, so that what such a world did means nothing."""
 MAX_SPEED = 1e10
 """Faster than this the CPU engine calls a velocity bad, too."""
+INERTIAL = ("body_mass", "body_inertia", "body_ipos", "dof_armature")
+FROM_INERTIA = ("body_subtreemass", "body_invweight0", "dof_invweight0", "tendon_length0", "tendon_invweight0", "actuator_acc0")
+DERIVED = {**dict.fromkeys(INERTIAL, FROM_INERTIA), "actuator_gear": ("actuator_acc0",), "geom_size": ("geom_rbound", "geom_aabb")}
+"""What the engine derives from a model field. Left shared between worlds, it would be derived from the first world's alone."""
 SENSORS = mujoco.mjtSensor
 NEEDS_MORE = {
     int(kind)
@@ -159,6 +163,12 @@ class GpuSim:
         self._is_settled = True
 
     def expand(self, name: str) -> None:
+        self.model_fields[name] = self._own(name)
+        for derived in DERIVED.get(name, ()):
+            self._own(derived)
+
+    def _own(self, name: str) -> Tensor:
+        """A value per world of a field of the engine's model, which the worlds have shared until now."""
         owner = self._model.opt if name.startswith("opt.") else self._model
         shared = getattr(owner, name.removeprefix("opt."), None)
         if not isinstance(shared, wp.array) or not getattr(shared, "_is_batched", False):
@@ -166,7 +176,7 @@ class GpuSim:
         with on_stream(self.device):
             own = wp.to_torch(shared)[:1].expand(self.num_worlds, *[-1] * (wp.to_torch(shared).ndim - 1)).clone()
             setattr(owner, name.removeprefix("opt."), batched(wp.from_torch(own, dtype=shared.dtype)))
-        self.model_fields[name] = own
+        return own
 
     def write_model(self, name: str, value: Tensor, worlds: Worlds) -> None:
         if name not in self.model_fields:
