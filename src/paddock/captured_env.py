@@ -43,7 +43,7 @@ class CapturedEnvironment(Environment):
         self._begun_worlds = Worlds(self._ended, None)
         self._failed = torch.zeros_like(self._ended)
         self._final = {group: torch.zeros(n, size, device=self.device) for group, size in self.obs_sizes.items()}
-        self._not_finite = torch.zeros((), dtype=torch.int64, device=self.device)
+        self._not_finite = torch.zeros(n, dtype=torch.int64, device=self.device)  # a sum over worlds would hold a whole piece up
         self._advance_again = self.repeated(self._advance_as_asked)
 
     def reset(self, *, seed: int | None = None, stagger: bool = False) -> Step:
@@ -79,8 +79,8 @@ class CapturedEnvironment(Environment):
                 for graph in self._graphs:
                     graph.forget()
             self._starts.settle(self.state)
-            if int(self._not_finite):
-                count, self._not_finite[...] = int(self._not_finite), 0
+            if count := int(self._not_finite.sum()):
+                self._not_finite.zero_()
                 raise BadTerm(
                     f"rewards or observations of task '{self.task.name}' were not finite {count:,} times since the last rollout. "
                     "Run it with --sim cpu, which names the term."
@@ -143,7 +143,7 @@ class CapturedEnvironment(Environment):
         ended = terminated | truncated
         if self.curriculum is not None:
             self._grade(self.curriculum, ended, success)
-        self._not_finite += unsound(reward, obs).sum()
+        self._not_finite += unsound(reward, obs)
         self._ended.copy_(ended)
         self._failed.copy_(failed)
         copy_all(self._final, obs)
@@ -155,7 +155,7 @@ class CapturedEnvironment(Environment):
         begun = self._ended[:, None]
         fresh = self.task.observations(self._remember_anew(self._begun_worlds))
         obs = {group: torch.where(begun, value, self._final[group]) for group, value in fresh.items()}
-        self._not_finite += unsound(torch.zeros_like(self._world, dtype=torch.float32), obs).sum()
+        self._not_finite += unsound(torch.zeros_like(self._world, dtype=torch.float32), obs)
         copy_all(self.obs, obs)
         return obs
 

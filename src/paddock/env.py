@@ -110,7 +110,7 @@ class Environment:
         self.state = self._empty_state()
         if task.curriculum is not None:
             self.state.params[CURRICULUM] = self._fresh_grade().repeat(num_worlds, 1)
-        self._failures = torch.zeros((), dtype=torch.int64, device=self.device)
+        self._failures = torch.zeros(num_worlds, dtype=torch.int64, device=self.device)
         self._pushes = self._pushes_by_body()
         with Exact():
             self._starts = Starts(task, self.sim, self.state)
@@ -211,7 +211,7 @@ class Environment:
     @property
     def failures(self) -> int:
         """Worlds the engine gave up on since construction; each was reset and the others went on."""
-        return int(self._failures)
+        return int(self._failures.sum())
 
     def _advance(self, action: Tensor) -> Step:
         task, state = self.task, self.state
@@ -359,7 +359,7 @@ class Environment:
         self, failed: Tensor, reward: Tensor, terms: dict[str, Tensor], success: Tensor
     ) -> tuple[Tensor, dict[str, Tensor], Tensor]:
         """Count the worlds the engine gave up on; their step earns nothing, because its state means nothing."""
-        self._failures += failed.sum()
+        self._failures += failed
         kept = torch.stack(list(terms.values()), dim=1).masked_fill(failed[:, None], 0.0)
         return reward.masked_fill(failed, 0.0), dict(zip(terms, kept.unbind(1), strict=True)), success & ~failed
 
