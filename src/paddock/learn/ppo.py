@@ -97,6 +97,19 @@ def net_of(env: Env, config: PpoConfig) -> ActorCritic:
     )
 
 
+def check_net(policy: ActorCritic, env: Env, config: PpoConfig) -> None:
+    """Refuse what the networks cannot be taught with."""
+    if policy.remembers and config.compiled:
+        raise PaddockError(
+            f"ppo.compiled cannot compile the steps of a memory through time. Leave it off with ppo.net {config.net}."
+        )
+    if policy.remembers and config.minibatches > env.num_worlds:
+        raise PaddockError(
+            f"ppo.minibatches is {config.minibatches}, but a memory learns from whole worlds, and there are {env.num_worlds}. "
+            "Take fewer minibatches, or more worlds."
+        )
+
+
 class Rollout:
     """What was seen and done; (steps, n, ...). Allocated once, written in place."""
 
@@ -133,7 +146,7 @@ class Ppo:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)  # torch initialises weights from its global generator only
             self.policy = net_of(env, config).to(env.device)
-        _check(config, self.policy, env.num_worlds)
+        check_net(self.policy, env, config)
         self.learning_rate = config.learning_rate
         self._adam = Adam(self.policy)
         self._improve = compiled(self._descend) if config.compiled else self._descend
@@ -341,18 +354,6 @@ class Ppo:
 def _explained(value: Tensor, target: Tensor) -> float:
     """Share of the targets' variance that the critic foresaw."""
     return 1.0 - ((target - value).var() / (target.var() + 1e-8)).item()
-
-
-def _check(config: PpoConfig, policy: ActorCritic, num_worlds: int) -> None:
-    if policy.remembers and config.compiled:
-        raise PaddockError(
-            f"ppo.compiled cannot compile the steps of a memory through time. Leave it off with ppo.net {config.net}."
-        )
-    if policy.remembers and config.minibatches > num_worlds:
-        raise PaddockError(
-            f"ppo.minibatches is {config.minibatches}, but a memory learns from whole worlds, and there are {num_worlds}. "
-            "Take fewer minibatches, or more worlds."
-        )
 
 
 def _flat(value: Tensor) -> Tensor:
