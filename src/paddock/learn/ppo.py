@@ -127,9 +127,10 @@ class Rollout:
         self.log_prob = zeros(steps, n)
         self.reward = zeros(steps, n)
         self.terminated = zeros(steps, n, dtype=torch.bool)
-        self.ended = zeros(steps, n, dtype=torch.bool)
         self.began = zeros(steps + 1, n, dtype=torch.bool)
-        """Whether an episode began with what is seen at that step: what was remembered is forgotten there."""
+        """Whether an episode began with what is seen at that step: what was remembered before is forgotten there."""
+        self.ended = self.began[1:]
+        """An episode that ends with a step begins anew with what is seen next. A view."""
         self.memory: Carried = {}
         """Of actor and critic, before the first step."""
         self.cut: list[tuple[int, Tensor, Tensor, Obs]] = []
@@ -192,7 +193,7 @@ class Ppo:
             self._discounted = self._discounted * self.config.discount + step.reward
             self.returns.observe(self._discounted[:, None])
             self._discounted.masked_fill_(step.ended, 0.0)
-            obs, memory, roll.began[t + 1] = step.obs, forgotten(memory, step.ended), step.ended
+            obs, memory = step.obs, forgotten(memory, step.ended)
         roll.critic_obs[-1] = everything(obs)
         for group, pictures in roll.pictures.items():
             pictures[-1] = as_bytes(group, obs[group])
