@@ -22,6 +22,7 @@ def page() -> str:
         *gymnasium(),
         *imports(),
         *imported_learning(),
+        *policies(),
         *mutations(),
     ]
     return "\n\n".join(parts) + "\n"
@@ -184,6 +185,28 @@ def imported_learning() -> list[str]:
         f"then {found['rows'][0]['episodes']} episodes that training never saw. "
         "A walk succeeds where the velocity is off by less than a quarter of the fastest command on average, and nothing falls; "
         "a reach where the tool is within a fiftieth of the arm's length of its point for the last half second.",
+        "\n".join(lines),
+    ]
+
+
+def policies() -> list[str]:
+    rows = _read("policies")["rows"]
+    lines = ["| task | net | steps | success by seed | return | tracking error | half succeed after | minutes |"]
+    lines += ["|---|---|--:|---|---|---|---|---|"]
+    kinds = list(dict.fromkeys((row["task"], row["net"], row["steps"]) for row in rows))
+    for task, net, steps in kinds:
+        found = [row for row in rows if (row["task"], row["net"], row["steps"]) == (task, net, steps)]
+        errors = ", ".join(f"{row['measures']['tracking_error']:.2f}" for row in found if "tracking_error" in row["measures"])
+        half = ", ".join("never" if row["half_way"] is None else f"{row['half_way']:,}" for row in found)
+        told = [", ".join(f"{row[name]:{form}}" for row in found) for name, form in (("success", ".2f"), ("return", ".0f"))]
+        minutes = ", ".join(f"{row['minutes']:.0f}" for row in found)
+        lines.append(f"| {task} | {net} | {steps:,} | {told[0]} | {told[1]} | {errors} | {half} | {minutes} |")
+    return [
+        "## Policies",
+        f"`python bench/policies.py`, {rows[0]['machine']}: the preset of the task with nothing changed but the network, 100 "
+        "episodes of the best checkpoint that training never saw. A blind task hides velocities. `half succeed after` is the "
+        "environment step of the first evaluation in training in which half of the episodes succeed. Minutes are of a core "
+        "that others used too.",
         "\n".join(lines),
     ]
 

@@ -328,6 +328,7 @@ def test_pictures_are_kept_as_bytes_and_learned_from() -> None:
     ("changes", "words"),
     [
         ({"net": "lstn"}, "unknown part of ppo.net 'lstn'. Did you mean 'lstm'"),
+        ({"net": "graph", "node_size": 6}, "ppo.node_size is 6; wanted a multiple of 4"),
         ({"net": "cnn"}, "asks for cnn, but this task has no cameras"),
         ({"net": "lstm", "compiled": True}, "cannot compile the steps of a memory through time"),
         ({"net": "lstm", "minibatches": 3}, "learns from whole worlds, and there are 2"),

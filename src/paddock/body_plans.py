@@ -61,7 +61,7 @@ def influence(function: Callable[[State], Tensor], state: State, numbers: Sequen
     """Which columns change with which number; (numbers, columns) bool."""
     found = torch.zeros(())
     for seed in range(BASES):
-        value = function(_shaken(state, numbers, seed))
+        value = function(_shaken(state, numbers, seed)).cpu()
         changed = (value[1:] - value[:1]).abs() > NOTICED * (1 + value[:1].abs())
         found = changed.view(len(SHAKES), len(numbers), -1).any(0) | found.bool()
     return found
@@ -70,10 +70,10 @@ def influence(function: Callable[[State], Tensor], state: State, numbers: Sequen
 def _shaken(state: State, numbers: Sequence[Number], seed: int) -> State:
     """A made-up state, home for the seed 0, and beside it one for each number and shake that differs in this alone."""
     rows, random = 1 + len(SHAKES) * len(numbers), torch.Generator().manual_seed(seed)
-    flat = {name: value[:1].cpu().expand(rows, *value.shape[1:]).clone() for name, value in state.tensors().items()}
-    flat |= {"sensordata": state.layout.home_sensordata.cpu().repeat(rows, 1), "qpos": state.layout.home_qpos.cpu().repeat(rows, 1)}
+    flat = {name: value[:1].expand(rows, *value.shape[1:]).clone() for name, value in state.tensors().items()}
+    flat |= {"sensordata": state.layout.home_sensordata.repeat(rows, 1), "qpos": state.layout.home_qpos.repeat(rows, 1)}
     for name in ("sensordata", "qpos", "qvel", "ctrl", "action", "last_action", *(f"command/{name}" for name in state.command)):
-        flat[name] = flat[name] + min(seed, 1) * torch.randn(1, *flat[name].shape[1:], generator=random)
+        flat[name] = flat[name] + min(seed, 1) * torch.randn(1, *flat[name].shape[1:], generator=random).to(flat[name])
     for row, (shake, (name, column)) in enumerate(((shake, number) for shake in SHAKES for number in numbers), start=1):
         flat[name][row, column] += shake
     return State.from_tensors(state.layout, flat)

@@ -31,7 +31,9 @@ GPU_STEPS = 3
 THREADED_SAMPLES = 1024
 """Below so many samples in a minibatch, a second thread costs more than it brings."""
 MAX_FILE_BYTES = 100_000
-LEAST: dict[str, int] = dict.fromkeys(("evaluate_episodes", "keep", "ppo.horizon", "ppo.epochs", "ppo.minibatches"), 1)
+LEAST: dict[str, int] = dict.fromkeys(
+    ("evaluate_episodes", "keep", *(f"ppo.{name}" for name in ("horizon", "epochs", "minibatches", "memory_size", "node_size"))), 1
+)
 """Of these settings; 0 of every other number but `ANY`."""
 MOST = {"ppo.discount": 1, "ppo.trace": 1}
 ANY = ("seed", "ppo.log_std", "ppo.calm_log_std")

@@ -44,7 +44,7 @@ def mirror_of(task: Task, state: State) -> Mirror:
     def of(terms: Mapping[str, Term], times: Mapping[str, int]) -> Reflection:
         parts: list[Reflection] = []
         for name, term in terms.items():
-            part = _matched(*(columns(term(side)) for side in states))
+            part = _matched(*(columns(term(side)).cpu() for side in states))
             if part is None:
                 raise _asymmetric(task, f"nobody knows what its observation '{name}' is in a mirror")
             parts += [part] * times.get(name, 1)
@@ -131,22 +131,23 @@ def _of_joints(model: mujoco.MjModel, pairs: Mapping[int, tuple[int, float]]) ->
 
 
 def _reflect(reflection: Reflection, values: Tensor) -> Tensor:
-    return values[:, list(reflection.sources)] * torch.tensor(reflection.signs, dtype=values.dtype)
+    return values[:, list(reflection.sources)] * values.new_tensor(reflection.signs)
 
 
 def _states(task: Task, state: State, pairs: Mapping[int, tuple[int, float]], action: Reflection) -> tuple[State, State]:
     """Made-up states of one world each, and their mirror images; not a number is what has no image that anybody knows."""
     layout, random = state.layout, torch.Generator().manual_seed(0)
     qpos, qvel = _of_joints(layout.model, pairs)
-    flat = {name: value[:1].cpu().expand(STATES, *value.shape[1:]).clone() for name, value in state.tensors().items()}
+    flat = {name: value[:1].expand(STATES, *value.shape[1:]).clone() for name, value in state.tensors().items()}
     drawn = ("qpos", "qvel", "ctrl", "action", "last_action", "sensordata")
-    flat |= {name: 3.0 * torch.randn(flat[name].shape, generator=random) for name in drawn}
+    flat |= {name: 3.0 * torch.randn(flat[name].shape, generator=random).to(flat[name]) for name in drawn}
     image = {name: value * torch.nan if value.is_floating_point() else value for name, value in flat.items()}
     image |= {"qpos": _reflect(qpos, flat["qpos"]), "qvel": _reflect(qvel, flat["qvel"])}
     image |= {name: _reflect(action, flat[name]) for name in ("action", "last_action")}
     for group, memories in (("command", task.command), ("memory", task.memory)):
         for name, memory in memories.items():
-            flat[f"{group}/{name}"] = values = torch.rand(flat[f"{group}/{name}"].shape, generator=random)
+            was = flat[f"{group}/{name}"]
+            flat[f"{group}/{name}"] = values = torch.rand(was.shape, generator=random).to(was.device)
             if isinstance(memory, Reflecting) and (reflected := memory.reflected(values)) is not None:
                 image[f"{group}/{name}"] = reflected
     sides = State.from_tensors(layout, flat), State.from_tensors(layout, image)
@@ -172,7 +173,7 @@ def _seen_in_a_mirror(
             data = mujoco.MjData(model)
             data.qpos[:], data.qvel[:] = q[0].numpy(), 0.3 * v[0].numpy()
             for step in range(STEPS):
-                data.ctrl[:] = 0.3 * tensors["ctrl"][(episode * STEPS + step) % STATES].double().numpy()
+                data.ctrl[:] = 0.3 * tensors["ctrl"][(episode * STEPS + step) % STATES].double().cpu().numpy()
                 mujoco.mj_step(model, data, substeps)
                 seen[side].append(data.sensordata.copy())
     one, other = (torch.from_numpy(np.stack(side)) for side in seen)

@@ -12,11 +12,14 @@ from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 
+import torch
+
 from paddock.configuring import TrainConfig, as_words, configure, settle
 from paddock.env import Environment, make
 from paddock.errors import PaddockError
 from paddock.evaluation import FIRST_EVALUATION_SEED
 from paddock.inspecting import written
+from paddock.learn.ppo import check_net, net_of
 from paddock.messages import GitState, RunSetup
 from paddock.platforms import this_platform
 from paddock.runs.checkpoints import BadCheckpoint
@@ -49,6 +52,8 @@ def start(
         raise PaddockError(f"seed is {settled.seed}; wanted 0 to {FIRST_EVALUATION_SEED - 1:,}: the rest is kept for evaluation.")
     found = with_randomization(found, settled.randomize)
     env = _classroom(found, settled)
+    with torch.random.fork_rng(devices=[]):  # what cannot be learned is refused before there is a run
+        check_net(net_of(env, settled.ppo), env, settled.ppo)
     source, content = source_of(task)
     setup = RunSetup(
         format=FORMAT,

@@ -98,6 +98,19 @@ def net_of(env: Env, config: PpoConfig) -> ActorCritic:
     )
 
 
+def check_net(policy: ActorCritic, env: Env, config: PpoConfig) -> None:
+    """Refuse what the networks cannot be taught with."""
+    if policy.remembers and config.compiled:
+        raise PaddockError(
+            f"ppo.compiled cannot compile the steps of a memory through time. Leave it off with ppo.net {config.net}."
+        )
+    if policy.remembers and config.minibatches > env.num_worlds:
+        raise PaddockError(
+            f"ppo.minibatches is {config.minibatches}, but a memory learns from whole worlds, and there are {env.num_worlds}. "
+            "Take fewer minibatches, or more worlds."
+        )
+
+
 class Rollout:
     """What was seen and done; (steps, n, ...). Allocated once, written in place."""
 
@@ -115,9 +128,10 @@ class Rollout:
         self.log_prob = zeros(steps, n)
         self.reward = zeros(steps, n)
         self.terminated = zeros(steps, n, dtype=torch.bool)
-        self.ended = zeros(steps, n, dtype=torch.bool)
         self.began = zeros(steps + 1, n, dtype=torch.bool)
-        """Whether an episode began with what is seen at that step: what was remembered is forgotten there."""
+        """Whether an episode began with what is seen at that step: what was remembered before is forgotten there."""
+        self.ended = self.began[1:]
+        """An episode that ends with a step begins anew with what is seen next. A view."""
         self.memory = {name: value.clone() for name, value in (memory or {}).items()}
         """Of actor and critic, before the first step."""
         self.cut: list[tuple[int, Tensor, Tensor, Obs]] = []
@@ -134,7 +148,7 @@ class Ppo:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)  # torch initialises weights from its global generator only
             self.policy = net_of(env, config).to(env.device)
-        _check(config, self.policy, env.num_worlds)
+        check_net(self.policy, env, config)
         self.learning_rate = config.learning_rate
         self._adam = Adam(self.policy)
         self._improve = compiled(self._descend) if config.compiled else self._descend
@@ -206,7 +220,7 @@ class Ppo:
             self._discounted.mul_(self.config.discount).add_(step.reward)
             self.returns.observe(self._discounted[:, None])
             self._discounted.masked_fill_(step.ended, 0.0)
-            obs, memory, roll.began[t + 1] = step.obs, forgotten(memory, step.ended), step.ended
+            obs, memory = step.obs, forgotten(memory, step.ended)
         roll.critic_obs[-1] = everything(obs)
         for group, pictures in roll.pictures.items():
             pictures[-1] = as_bytes(group, obs[group])
@@ -389,18 +403,6 @@ def _copy_all(own: Mapping[str, Tensor], values: Mapping[str, Tensor]) -> None:
     for name, value in values.items():
         if name in own:
             own[name].copy_(value)
-
-
-def _check(config: PpoConfig, policy: ActorCritic, num_worlds: int) -> None:
-    if policy.remembers and config.compiled:
-        raise PaddockError(
-            f"ppo.compiled cannot compile the steps of a memory through time. Leave it off with ppo.net {config.net}."
-        )
-    if policy.remembers and config.minibatches > num_worlds:
-        raise PaddockError(
-            f"ppo.minibatches is {config.minibatches}, but a memory learns from whole worlds, and there are {num_worlds}. "
-            "Take fewer minibatches, or more worlds."
-        )
 
 
 def _flat(value: Tensor) -> Tensor:

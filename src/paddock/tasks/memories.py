@@ -50,7 +50,7 @@ class UniformCommand:
         return torch.where((state.age % period == 0)[:, None], self._drawn(state), own(state))
 
     def reflected(self, value: Tensor) -> Tensor | None:
-        return value * torch.tensor(self.mirror) if self.mirror else None
+        return value * value.new_tensor(self.mirror) if self.mirror else None
 
     def _drawn(self, state: State) -> Tensor:
         drawn = state.uniform(len(self.low), self.low, self.high, index=state.age)
@@ -65,7 +65,7 @@ class GoalOnRing:
     far: float
 
     def reflected(self, value: Tensor) -> Tensor:
-        return value * torch.tensor([1.0, -1.0])
+        return value * value.new_tensor([1.0, -1.0])
 
     def __post_init__(self) -> None:
         check_ranges(self, (0.0, self.near), (self.near, self.far))

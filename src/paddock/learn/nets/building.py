@@ -10,7 +10,7 @@ from paddock.anatomy import beside
 from paddock.contracts import Env
 from paddock.errors import PaddockError, unknown
 from paddock.learn.actor_critic import ActorCritic
-from paddock.learn.nets.graph import Attention, BodyHead, JointHead, Nodes
+from paddock.learn.nets.graph import HEADS, Attention, BodyHead, JointHead, Nodes
 from paddock.learn.nets.lstm import Lstm
 from paddock.learn.nets.mirrored import EvenNormalizer, Mirrored
 from paddock.learn.nets.mlp import Mlp, layers, mlp
@@ -32,6 +32,8 @@ def build(
     and easier to learn. Without such a group it is built of the same parts as the actor.
     """
     parts = parts_of(net)
+    if node_size % HEADS:
+        raise PaddockError(f"ppo.node_size is {node_size}; wanted a multiple of {HEADS}, the heads of attention.")
     seen, all_seen = env.obs_sizes["policy"], sum(env.obs_sizes.values())
     knows = "privileged" in env.obs_sizes
 

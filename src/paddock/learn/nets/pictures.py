@@ -37,7 +37,8 @@ class Eye(nn.Module):
         for before, after, kernel in zip(sizes, sizes[1:], kernels, strict=False):
             layer = nn.Conv2d(before, after, kernel, stride=2, padding=kernel // 2)
             nn.init.orthogonal_(layer.weight, math.sqrt(2))
-            nn.init.zeros_(layer.bias) if layer.bias is not None else None
+            assert layer.bias is not None
+            nn.init.zeros_(layer.bias)
             found += [layer, nn.ELU()]
             height, width = (height + 1) // 2, (width + 1) // 2
         self.layers = nn.Sequential(*found[:-1])
