@@ -296,6 +296,9 @@ class Sim(Protocol):
     act: Tensor
     ctrl: Tensor
     sensordata: Tensor
+    mocap_pos: Tensor
+    mocap_quat: Tensor
+    """Where bodies are that nothing but `write` moves; (n, nmocap, 3) and (n, nmocap, 4), in the engine's own precision."""
     fields: dict[str, Tensor]
     failed: Tensor
     """(n,) bool: worlds in which the last step diverged, raised or was given a bad control."""

@@ -6,7 +6,7 @@ import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial, reduce
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING
 
 import mujoco
@@ -19,7 +19,7 @@ from paddock.contracts import SIM_TENSORS, Obs, State, Step, Tap, Worlds
 from paddock.cores import Exact
 from paddock.errors import BadTerm, PaddockError, blame, unknown
 from paddock.finiteness import check_action, not_finite, only_finite
-from paddock.looks import look_of
+from paddock.looks import looks_of
 from paddock.sims import make_sim
 from paddock.sims.graphs import Graph, is_capturing
 from paddock.sims.layout import layout_of
@@ -32,7 +32,7 @@ from paddock.tasks.finding import find_task
 from paddock.tasks.task import Disturbance, Task
 
 if TYPE_CHECKING:
-    from paddock.seeing import CpuEyes
+    from paddock.seeing import Eyes
 
 
 def make(
@@ -108,7 +108,7 @@ class Environment:
             self._build_memory()
             self._begin(self._everyone)
             check_terms(task, self.state)
-            look_of(self)
+            looks_of(self, self._everyone)
             self.obs_sizes = {group: value.shape[1] for group, value in task.observations(self.state).items()}
         self._begun = False  # the episode just begun was only for the checks
         self._rewind()
@@ -124,6 +124,12 @@ class Environment:
     def visual_model(self) -> mujoco.MjModel:
         """The whole model, for pictures: it takes the same qpos."""
         return compile_text(model_text(self.task.spec(), lean=False))
+
+    @cached_property
+    def nominal_looks(self) -> dict[str, Tensor]:
+        """The visual model's own values of what the task's looks change, on the device and in float64."""
+        fields = {field for randomizer in self.task.looks.values() for field in randomizer.look_fields}
+        return {field: torch.tensor(getattr(self.visual_model, field), device=self.device).double() for field in sorted(fields)}
 
     @property
     def image_shapes(self) -> dict[str, tuple[int, int, int]]:
@@ -373,15 +379,19 @@ class Environment:
         return obs
 
     @cached_property
-    def _eyes(self) -> CpuEyes:
-        from paddock.seeing import CpuEyes
+    def _eyes(self) -> Eyes:
+        text = model_text(self.task.spec(), lean=False)  # a model of their own: worlds may look different
+        if self.sim.by_rows:
+            from paddock.seeing import CpuEyes
 
-        visual_model = compile_text(model_text(self.task.spec(), lean=False))  # one of their own: worlds may look different
-        return CpuEyes(self.task.cameras, self.sim, visual_model)
+            return CpuEyes(self.task.cameras, self.sim, compile_text(text))
+        from paddock.gpu_seeing import GpuEyes
+
+        return GpuEyes(self.task, self.sim, text, looks_of(self, self._everyone))
 
     def _seen(self, worlds: Worlds) -> Obs:
         """What the task's cameras see of some worlds."""
-        return self._eyes.look(worlds, partial(look_of, self)) if self.task.cameras else {}
+        return self._eyes.look(worlds, looks_of(self, worlds)) if self.task.cameras else {}
 
     def _empty_state(self) -> State:
         sim, n = self.sim, self.num_worlds

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import weakref
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -53,6 +54,7 @@ class Camera:
             self._context = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_150)
         except Exception as refusal:  # each OpenGL binding fails in its own way
             raise PaddockError(_no_gl(backend, refusal)) from refusal
+        self._free = weakref.finalize(self, _free, self._gl, self._context)
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._context)
         self._context.readDepthMap = mujoco.mjtDepthMap.mjDEPTH_ZEROFAR
         self._scene = mujoco.MjvScene(model, maxgeom=MAX_GEOMS)
@@ -93,10 +95,11 @@ class Camera:
             mujoco.mj_setConst(self._model, mujoco.MjData(self._model))  # where cameras that track a body are
         return True
 
-    def pose(self, qpos: np.ndarray, look: Mapping[str, np.ndarray]) -> None:
+    def pose(self, qpos: np.ndarray, look: Mapping[str, np.ndarray], *, mocap: tuple[np.ndarray, np.ndarray]) -> None:
         """Put the model where pictures are wanted, by its geometry alone, in a look as `frame` takes it."""
         self._wear(look)
         self._data.qpos[:] = qpos
+        self._data.mocap_pos[:], self._data.mocap_quat[:] = mocap
         mujoco.mj_kinematics(self._model, self._data)
         mujoco.mj_comPos(self._model, self._data)
         mujoco.mj_camlight(self._model, self._data)
@@ -143,9 +146,7 @@ class Camera:
         return objects[codes]
 
     def close(self) -> None:
-        self._gl.make_current()
-        self._context.free()
-        self._gl.free()
+        self._free()
 
     def __enter__(self) -> Camera:
         return self
@@ -179,6 +180,13 @@ def _gl_context(backend: str | None, width: int, height: int) -> _GlContext:
         raise RuntimeError("this machine has no display, no EGL and no OSMesa library")
     module = backend if backend in ("egl", "osmesa") else "gl_context"
     return import_module(f"mujoco.{module}").GLContext(width, height)
+
+
+def _free(gl: _GlContext, context: mujoco.MjrContext) -> None:
+    """In its own OpenGL, where a camera that nobody closed would free the buffers of another's that is current."""
+    gl.make_current()
+    context.free()
+    gl.free()
 
 
 def _no_gl(backend: str | None, refusal: Exception) -> str:
