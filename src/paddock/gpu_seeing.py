@@ -31,6 +31,8 @@ SHOWN_GROUPS = 3
 SHOWS = ("body_pos", "body_quat", "geom_pos", "geom_quat", "geom_size", "geom_rgba", "geom_matid", "mat_rgba")
 """Fields of the sim's own model, one value per world, that change a picture."""
 TRACKING = (int(mujoco.mjtCamLight.mjCAMLIGHT_TRACK), int(mujoco.mjtCamLight.mjCAMLIGHT_TRACKCOM))
+ORTHOGRAPHIC = int(mujoco.mjtProjection.mjPROJ_ORTHOGRAPHIC)
+ZOOM = "cam_fovy"
 OF_MASSES = (int(mujoco.mjtCamLight.mjCAMLIGHT_TRACKCOM), int(mujoco.mjtCamLight.mjCAMLIGHT_TARGETBODYCOM))
 NOWHERE = 1e8
 """Height from which a camera of a world that is not wanted looks up into nothing, which costs next to nothing, m."""
@@ -46,7 +48,6 @@ class GpuEyes:
         model, objects = _drawable(visual_text)
         _check_drawable(visual)
         lenses = [model.camera(camera.name).id for camera in task.cameras.values()]
-        zooms = "cam_fovy" in looks
         with sim.running():
             try:
                 self._model = mjw.put_model(model)
@@ -62,12 +63,15 @@ class GpuEyes:
                 render_depth=_wanting(task.cameras, "depth"),
                 render_seg=_wanting(task.cameras, "segmentation"),
                 render_skybox=True,
-                use_precomputed_rays=not zooms,
             )
+            self._near = _begin_at_near_plane(self._context)
             self._geoms = torch.from_numpy(np.flatnonzero(objects[:-1, 1] == GEOM)).to(sim.device)
             self._objects = torch.from_numpy(objects).to(sim.device)
             self._has_sites = len(self._geoms) < model.ngeom
-            self._worn = {field: self._field(task, field, model, lenses) for field in looks}
+            worn = [field for field in looks if field != ZOOM]
+            self._worn = {field: self._field(task, field, model, lenses) for field in worn}
+            self._is_flat = torch.from_numpy(model.cam_projection == ORTHOGRAPHIC).to(sim.device)
+            self._nominal_width = self._width(torch.from_numpy(model.cam_fovy).to(sim.device))
             self._rows = self._rows_of_sim(visual)
             self._data.qpos = wp.from_torch(sim.qpos)
             if model.nmocap:
@@ -90,12 +94,23 @@ class GpuEyes:
             if self._weighs:
                 mjw.com_pos(self._model, self._data)
             mjw.camlight(self._model, self._data)
+            if ZOOM in looks:
+                self._zoom(looks[ZOOM])
             is_wanted = worlds.mask[:, None, None]
             self._cam_xpos.copy_(torch.where(is_wanted, self._cam_xpos, self._nowhere))
             self._cam_xmat.copy_(torch.where(is_wanted[..., None], self._cam_xmat, self._upwards))
             mjw.refit_bvh(self._model, self._data, self._context)
             mjw.render(self._model, self._data, self._context)
             return self._pictures()
+
+    def _zoom(self, fovy: Tensor) -> None:
+        """Spread or narrow the rays (n, ncam), which are made for the nominal field of view: they are the same in every world."""
+        scale = self._width(fovy) / self._nominal_width
+        self._cam_xmat[..., :2].mul_(scale[..., None, None])
+
+    def _width(self, fovy: Tensor) -> Tensor:
+        """Half of what a camera sees at a distance of 1 m, or of all that it sees where its rays are parallel."""
+        return torch.where(self._is_flat, fovy / 2, torch.tan(torch.deg2rad(fovy) / 2))
 
     def _pictures(self) -> Obs:
         seen: Obs = {}
@@ -114,8 +129,8 @@ class GpuEyes:
         return packed.unflatten(1, (-1, 4))[..., :3].flip(-1)
 
     def _depth(self, pixels: slice) -> Tensor:
-        metres = self._depths[:, pixels, None]
-        return metres.masked_fill(metres <= 0.0, torch.inf)
+        ahead = self._depths[:, pixels, None]
+        return (ahead + self._near).masked_fill(ahead <= 0.0, torch.inf)
 
     def _segmentation(self, pixels: slice) -> Tensor:
         seen = self._segments[:, pixels]
@@ -125,8 +140,10 @@ class GpuEyes:
 
     def _wear(self, looks: Looks) -> None:
         """Put on what worlds look like, and what of the physics' own fields is seen."""
-        for field, value in looks.items():
-            worn = self._worn[field]
+        for field, worn in self._worn.items():
+            if field not in looks:
+                continue
+            value = looks[field]
             if field.startswith("geom_") and self._has_sites:
                 worn.index_copy_(1, self._geoms, value.to(worn.dtype))
             else:
@@ -157,7 +174,9 @@ class GpuEyes:
         }
         try:
             if np.isin(follows.get(field, []), TRACKING).any():
-                raise PaddockError(f"'{field}' of what follows a body cannot be drawn on the GPU. Fix it to the body, or use --sim cpu.")
+                raise PaddockError(
+                    f"'{field}' of what follows a body cannot be drawn on the GPU. Fix it to the body, or use --sim cpu."
+                )
             return expanded(self._model, field, self._sim.num_worlds)
         except PaddockError as refusal:
             raise blame(task.name, "randomize", name, refusal) from None
@@ -165,6 +184,14 @@ class GpuEyes:
 
 def _wanting(cameras: Mapping[str, Camera], kind: str) -> list[bool]:
     return [kind in camera.kinds for camera in cameras.values()]
+
+
+def _begin_at_near_plane(context: mjw.RenderContext) -> float:
+    """Let rays begin where OpenGL's do, so that a camera does not see the case that it is built into. Returns how far off, m."""
+    rays, offsets = wp.to_torch(context.ray), wp.to_torch(context.ray_offset)
+    offsets.add_(rays * (context.znear / -rays[:, 2:]))
+    context.has_orthographic_camera = True  # what makes the engine look at offsets
+    return context.znear
 
 
 def _drawable(text: str) -> tuple[mujoco.MjModel, np.ndarray]:
@@ -200,7 +227,10 @@ def _check_drawable(model: mujoco.MjModel) -> None:
     """Say what the CPU would draw, and no ray meets."""
     is_shown = (model.tendon_group < SHOWN_GROUPS) & (model.tendon_rgba[:, 3] > 0.0)
     is_spatial = model.wrap_type[model.tendon_adr] != mujoco.mjtWrap.mjWRAP_JOINT if model.ntendon else is_shown
-    for kind, count in (("spatial tendons", int((is_shown & is_spatial).sum())), ("skins", int((model.skin_group < SHOWN_GROUPS).sum()))):
+    for kind, count in (
+        ("spatial tendons", int((is_shown & is_spatial).sum())),
+        ("skins", int((model.skin_group < SHOWN_GROUPS).sum())),
+    ):
         if count:
             raise PaddockError(
                 f"cameras on the GPU cannot draw the model's {count} {kind}. Put them into group {SHOWN_GROUPS} or higher, "

@@ -18,6 +18,9 @@ from paddock.errors import PaddockError, unknown
 from paddock.gl_choice import best_gl
 
 MAX_GEOMS = 10_000
+NUMBERS = (mujoco.mjtRndFlag.mjRND_SEGMENT, mujoco.mjtRndFlag.mjRND_IDCOLOR)
+"""What makes colours say which geom is seen."""
+SKY = (mujoco.mjtRndFlag.mjRND_SKYBOX, mujoco.mjtRndFlag.mjRND_HAZE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,12 +119,13 @@ class Camera:
         pixels = np.empty((self._frame.height, self._frame.width, 3), dtype=np.uint8)
         depth = np.empty((self._frame.height, self._frame.width), dtype=np.float32) if kind == "depth" else None
         segments = kind == "segmentation"
-        for flag in (mujoco.mjtRndFlag.mjRND_SEGMENT, mujoco.mjtRndFlag.mjRND_IDCOLOR):
-            self._scene.flags[flag] = segments
+        usual = self._scene.flags.copy()
+        self._scene.flags[[int(flag) for flag in NUMBERS]] = segments
+        if kind != "rgb":  # a sky is as far away as the dome that it is painted on
+            self._scene.flags[[int(flag) for flag in SKY]] = False
         mujoco.mjr_render(self._frame, self._scene, self._context)
         mujoco.mjr_readPixels(None if depth is not None else pixels, depth, self._frame, self._context)
-        for flag in (mujoco.mjtRndFlag.mjRND_SEGMENT, mujoco.mjtRndFlag.mjRND_IDCOLOR):
-            self._scene.flags[flag] = False
+        self._scene.flags[:] = usual
         if depth is not None:
             return self._metres(depth)[::-1, :, None].copy()
         if segments:
