@@ -109,6 +109,8 @@ class Environment:
             self._begin(self._everyone)
             check_terms(task, self.state)
             looks_of(self, self._everyone)
+            if task.cameras and not self.sim.by_rows:
+                _ = self._eyes  # now: what cannot be drawn is refused, and a captured step cannot make them
             self.obs_sizes = {group: value.shape[1] for group, value in task.observations(self.state).items()}
         self._begun = False  # the episode just begun was only for the checks
         self._rewind()

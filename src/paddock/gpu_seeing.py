@@ -166,7 +166,7 @@ class GpuEyes:
 
     def _field(self, task: Task, field: str, model: mujoco.MjModel, lenses: list[int]) -> Tensor:
         """A field of the drawn model with a value per world, or an error that names the randomiser that asks for it."""
-        name = next(name for name, randomizer in task.looks.items() if field in randomizer.look_fields)
+        name = next((name for name, look in task.looks.items() if field in look.look_fields), "")
         follows = {
             "cam_pos": model.cam_mode[lenses],
             "cam_quat": model.cam_mode[lenses],
