@@ -1,6 +1,7 @@
 """One contract, every task on every sim: what anything that uses an environment may rely on."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -27,7 +28,7 @@ pairs = [(task, sim) for sim in SIM_NAMES for task in TASK_NAMES]
 @pytest.fixture(params=pairs, ids=[f"{task}-{sim}" for task, sim in pairs])
 def env(request: pytest.FixtureRequest) -> paddock.Environment:
     task, sim = request.param
-    return paddock.make(task, sim=sim, num_worlds=WORLDS, seed=11)
+    return paddock.make(replace(find_task(task), cameras={}), sim=sim, num_worlds=WORLDS, seed=11)
 
 
 def test_two_hundred_steps(env: paddock.Environment) -> None:
@@ -75,6 +76,8 @@ def test_the_policy_sees_every_column_change(env: paddock.Environment) -> None:
 
 
 def test_graphs_agree_in_onnxruntime(env: paddock.Environment) -> None:
+    if find_task(env.task.name).cameras:
+        pytest.skip("pictures are not exported, and the rest of its terms are other tasks' too")
     env.reset()
     graphs = {name: model for name in GRAPHS if (model := export_graph(env, name)) is not None}
     assert {"observe", "act", "reward", "done", "reset"} <= set(graphs)

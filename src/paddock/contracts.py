@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 Obs = dict[str, Tensor]
 """Observation groups by name: `policy` always, `privileged` (for critics) where the task has one; (n, k) each.
-
 Behind them the task's pictures, such as `camera/wrist/rgb`; (n, h, w, channels)."""
 
 CAMERA_GROUP = "camera/"
@@ -298,7 +297,6 @@ class Sim(Protocol):
     sensordata: Tensor
     mocap_pos: Tensor
     mocap_quat: Tensor
-    """Where bodies are that nothing but `write` moves; (n, nmocap, 3) and (n, nmocap, 4), in the engine's own precision."""
     fields: dict[str, Tensor]
     failed: Tensor
     """(n,) bool: worlds in which the last step diverged, raised or was given a bad control."""

@@ -382,14 +382,9 @@ class Environment:
 
     @cached_property
     def _eyes(self) -> Eyes:
-        text = model_text(self.task.spec(), lean=False)  # a model of their own: worlds may look different
-        if self.sim.by_rows:
-            from paddock.seeing import CpuEyes
+        from paddock.seeing import eyes_of
 
-            return CpuEyes(self.task.cameras, self.sim, compile_text(text))
-        from paddock.gpu_seeing import GpuEyes
-
-        return GpuEyes(self.task, self.sim, text, looks_of(self, self._everyone))
+        return eyes_of(self)
 
     def _seen(self, worlds: Worlds) -> Obs:
         """What the task's cameras see of some worlds."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import mujoco
@@ -19,6 +20,7 @@ from paddock.gl_choice import has_display
 from paddock.looks import look_of
 from paddock.rendering import Camera, Mark
 from paddock.scoring import Score
+from paddock.tasks.finding import find_task
 from paddock.tasks.sensing import heading
 from paddock.tasks.task import Task
 from paddock.videos import write_video
@@ -63,6 +65,11 @@ def find_agent(name: str, task: Task) -> Agent:
     return AGENTS[name]
 
 
+def _unseeing(task: str | Task) -> Task:
+    """The task without its cameras: no agent here looks at a picture, and pictures cost more than all else."""
+    return replace(find_task(task), cameras={})
+
+
 def play(
     task: str | Task,
     *,
@@ -74,7 +81,7 @@ def play(
 ) -> Score:
     """Score an agent by name over exactly `episodes` episodes; `advance` hears of each that ends."""
     check_episodes(episodes)
-    env = make(task, num_worlds=min(num_worlds, episodes), seed=seed)
+    env = make(_unseeing(task), num_worlds=min(num_worlds, episodes), seed=seed)
     return score(env, find_agent(agent, env.task), name=agent, episodes=episodes, advance=advance)
 
 
@@ -88,7 +95,7 @@ def record(
     advance: Callable[[float], None] = lambda seconds: None,
 ) -> int:
     """Film the first world for `seconds` of its own time, through episodes as they come. Returns the number of frames."""
-    env = make(task, seed=seed)
+    env = make(_unseeing(task), seed=seed)
     stride = max(1, math.ceil(1 / (VIDEO_FPS * env.task.control_dt)))
     dt = stride * env.task.control_dt
     count = max(1, round(seconds / dt))
@@ -113,7 +120,7 @@ def view(task: str | Task, *, agent: str, seed: int = 0) -> None:
 
     if not has_display():
         raise PaddockError("no display, so no window can open. Film it instead: --render out.mp4")
-    env = make(task, seed=seed)
+    env = make(_unseeing(task), seed=seed)
     act = find_agent(agent, env.task)
     data = mujoco.MjData(env.visual_model)
     env.reset()

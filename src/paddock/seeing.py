@@ -1,9 +1,9 @@
-"""From the worlds of an environment to what the task's cameras see of them. OpenGL is opened at the first picture."""
+"""From the worlds of an environment to what the task's cameras see of them. The CPU opens OpenGL at the first picture."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import mujoco
 import numpy as np
@@ -11,9 +11,13 @@ import torch
 from torch import Tensor
 
 from paddock.contracts import CAMERA_GROUP, Obs, Sim, Worlds
-from paddock.looks import Looks
+from paddock.looks import Looks, looks_of
 from paddock.rendering import Camera as Lens
+from paddock.sims.model import compile_text, model_text
 from paddock.tasks.cameras import Camera, picture_shapes
+
+if TYPE_CHECKING:
+    from paddock.env import Environment
 
 DTYPES: Mapping[str, torch.dtype] = {"rgb": torch.uint8, "depth": torch.float32, "segmentation": torch.int32}
 LOOKS = ("geom", "mat", "light", "cam", "site", "body")
@@ -26,6 +30,16 @@ class Eyes(Protocol):
     def look(self, worlds: Worlds, looks: Looks) -> Obs:
         """Pictures of some worlds, in their looks; (k, h, w, channels) by observation group, or (n, ...) without rows."""
         ...
+
+
+def eyes_of(env: Environment) -> Eyes:
+    """Those that suit the environment's sim, on a model of their own: worlds may look different."""
+    text = model_text(env.task.spec(), lean=False)
+    if env.sim.by_rows:
+        return CpuEyes(env.task.cameras, env.sim, compile_text(text))
+    from paddock.gpu_seeing import GpuEyes
+
+    return GpuEyes(env.task, env.sim, text, looks_of(env, Worlds(torch.ones_like(env.sim.failed), None)))
 
 
 class CpuEyes:

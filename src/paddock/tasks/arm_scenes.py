@@ -78,9 +78,7 @@ def bench_with_ball(robot: Robot) -> mujoco.MjSpec:
         conaffinity=0,
         group=2,
     )
-    spec.add_sensor(
-        name="ball_pos", type=mujoco.mjtSensor.mjSENS_FRAMEPOS, objtype=mujoco.mjtObj.mjOBJ_BODY, objname="ball"
-    )
+    spec.add_sensor(name="ball_pos", type=mujoco.mjtSensor.mjSENS_FRAMEPOS, objtype=mujoco.mjtObj.mjOBJ_BODY, objname="ball")
     spec.worldbody.add_camera(name="side", pos=[0.5, -0.95, 0.4], quat=[0.7071068, 0.7071068, 0.0, 0.0], fovy=50.0)
     home = spec.key("home")
     home.qpos = [*home.qpos, *BALL_HOME]
