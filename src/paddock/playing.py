@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import mujoco
@@ -65,11 +64,6 @@ def find_agent(name: str, task: Task) -> Agent:
     return AGENTS[name]
 
 
-def _unseeing(task: str | Task) -> Task:
-    """The task without its cameras: no agent here looks at a picture, and pictures cost more than all else."""
-    return replace(find_task(task), cameras={})
-
-
 def play(
     task: str | Task,
     *,
@@ -81,7 +75,7 @@ def play(
 ) -> Score:
     """Score an agent by name over exactly `episodes` episodes; `advance` hears of each that ends."""
     check_episodes(episodes)
-    env = make(_unseeing(task), num_worlds=min(num_worlds, episodes), seed=seed)
+    env = make(find_task(task).unseeing, num_worlds=min(num_worlds, episodes), seed=seed)
     return score(env, find_agent(agent, env.task), name=agent, episodes=episodes, advance=advance)
 
 
@@ -95,7 +89,7 @@ def record(
     advance: Callable[[float], None] = lambda seconds: None,
 ) -> int:
     """Film the first world for `seconds` of its own time, through episodes as they come. Returns the number of frames."""
-    env = make(_unseeing(task), seed=seed)
+    env = make(find_task(task).unseeing, seed=seed)
     stride = max(1, math.ceil(1 / (VIDEO_FPS * env.task.control_dt)))
     dt = stride * env.task.control_dt
     count = max(1, round(seconds / dt))
@@ -120,7 +114,7 @@ def view(task: str | Task, *, agent: str, seed: int = 0) -> None:
 
     if not has_display():
         raise PaddockError("no display, so no window can open. Film it instead: --render out.mp4")
-    env = make(_unseeing(task), seed=seed)
+    env = make(find_task(task).unseeing, seed=seed)
     act = find_agent(agent, env.task)
     data = mujoco.MjData(env.visual_model)
     env.reset()

@@ -17,6 +17,8 @@ from paddock.tasks.ranges import RangeLike, check_factor, check_positive, range_
 Values = Mapping[str, Tensor]
 NEUTRAL = {"factor": (1.0, 1.0), "offset": (0.0, 0.0)}
 """Ends of ranges that change nothing."""
+UNCOLOURED = (0.5, 0.5, 0.5, 1.0)
+"""What the engine takes for no colour."""
 
 
 @dataclass(frozen=True)
@@ -102,16 +104,22 @@ class Tint:
         return range_of(self.factor, self).draw(state, 3)
 
     def look(self, drawn: Tensor, values: Values, model: mujoco.MjModel) -> dict[str, Tensor]:
+        materials, geoms = range(model.nmat), [row for row in range(model.ngeom) if not _wears_material(model, row)]
+        if self.materials or self.geoms:  # otherwise everything, and what has its material's colour is tinted with the material
+            materials = _rows("material", self.materials, [model.mat(i).name for i in range(model.nmat)])
+            geoms = _rows("geom", self.geoms, [model.geom(i).name for i in range(model.ngeom)])
         changed: dict[str, Tensor] = {}
-        for kind, wanted, names in (
-            ("material", self.materials, [model.mat(i).name for i in range(model.nmat)]),
-            ("geom", self.geoms, [model.geom(i).name for i in range(model.ngeom)]),
-        ):
-            if wanted or not (self.materials or self.geoms):
-                rows = _named(self, kind, wanted, names) if wanted else list(range(len(names)))
-                field = "mat_rgba" if kind == "material" else "geom_rgba"
-                if _changes(self, self.factor, "factor"):
-                    changed[field] = _in_rows(rows, values[field], lambda rgba: self._tinted(rgba, drawn))
+        if not _changes(self, self.factor, "factor"):
+            return changed
+        if materials:
+            changed["mat_rgba"] = _in_rows(materials, values["mat_rgba"], lambda rgba: self._tinted(rgba, drawn))
+        if geoms:
+            colours = list(values["geom_rgba"].split(1, dim=1))
+            for row in geoms:
+                material = int(model.geom_matid[row])
+                worn = values["mat_rgba"][:, material : material + 1] if _wears_material(model, row) else colours[row]
+                colours[row] = self._tinted(worn, drawn)
+            changed["geom_rgba"] = cat(colours, dim=1)
         return changed
 
     def _tinted(self, rgba: Tensor, drawn: Tensor) -> Tensor:
@@ -145,6 +153,11 @@ class Finish:
         for name, factor in factors.items():
             changed[name] = _in_rows(rows, values[name], lambda value, factor=factor: (value * factor).clamp(0.0, 1.0))
         return changed
+
+
+def _wears_material(model: mujoco.MjModel, geom: int) -> bool:
+    """Whether a geom is drawn in its material's colour: it has one, and no colour of its own."""
+    return bool(model.geom_matid[geom] >= 0 and (model.geom_rgba[geom] == UNCOLOURED).all())
 
 
 def _changes(owner: object, range_like: RangeLike, kind: str) -> bool:
@@ -186,7 +199,12 @@ def _named(owner: object, kind: str, wanted: tuple[str, ...], names: list[str]) 
     """Rows of those named, or of all; an error where there is none."""
     if not names:
         raise PaddockError(f"{owner}: the scene has no {kind} that could look different.")
+    return _rows(kind, wanted, names) or list(range(len(names)))
+
+
+def _rows(kind: str, wanted: tuple[str, ...], names: list[str]) -> list[int]:
+    """Rows of those named."""
     for name in wanted:
         if name not in names:
             raise unknown(kind, name, filter(None, names))
-    return [names.index(name) for name in wanted] or list(range(len(names)))
+    return [names.index(name) for name in wanted]
