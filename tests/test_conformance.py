@@ -26,7 +26,7 @@ pairs = [(task, sim) for sim in SIM_NAMES for task in OWN_TASKS]
 @pytest.fixture(params=pairs, ids=[f"{task}-{sim}" for task, sim in pairs])
 def env(request: pytest.FixtureRequest) -> paddock.Environment:
     task, sim = request.param
-    return paddock.make(task, sim=sim, num_worlds=WORLDS, seed=11)
+    return paddock.make(find_task(task).unseeing, sim=sim, num_worlds=WORLDS, seed=11)
 
 
 def test_two_hundred_steps(env: paddock.Environment) -> None:
@@ -74,6 +74,8 @@ def test_the_policy_sees_every_column_change(env: paddock.Environment) -> None:
 
 
 def test_graphs_agree_in_onnxruntime(env: paddock.Environment) -> None:
+    if find_task(env.task.name).cameras:
+        pytest.skip("pictures are not exported, and the rest of its terms are other tasks' too")
     env.reset()
     graphs = {name: model for name in GRAPHS if (model := export_graph(env, name)) is not None}
     assert {"observe", "act", "reward", "done", "reset"} <= set(graphs)

@@ -27,6 +27,7 @@ from paddock.tasks.task import Task
 # what a task measures (velocities, forces) has no bounds, so neither has the space
 UNBOUNDED = pytest.mark.filterwarnings("ignore:.*A Box observation space (minimum|maximum) value is -?infinity")
 EVERY_TASK = pytest.mark.parametrize("name", TASK_NAMES)
+WITHOUT_PICTURES = pytest.mark.parametrize("name", [name for name in TASK_NAMES if not find_task(name).cameras])
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +120,7 @@ def test_make_vec_truncates_once_and_on_time():
     assert ends == [500, 1000]
 
 
-@EVERY_TASK
+@WITHOUT_PICTURES
 def test_env_gives_the_numbers_of_make(name: str):
     """Episode after episode: none is skipped, and an episode's last observation is its own."""
     task = short(name)
@@ -149,7 +150,7 @@ def test_reset_amid_an_episode_begins_the_next():
     assert_first_world(*env.reset(), oracle.reset().obs)
 
 
-@EVERY_TASK
+@WITHOUT_PICTURES
 def test_a_seed_begins_again_whatever_went_before(name: str):
     env, envs = WorldEnv(name), WorldsVectorEnv(name, num_envs=3)
     oracle = paddock.make(name, num_worlds=3, seed=5)
@@ -193,7 +194,7 @@ def test_what_cannot_be_done_is_refused():
         WorldsVectorEnv("cartpole-balance").reset(options={"reset_mask": np.ones(1, dtype=bool)})
 
 
-@EVERY_TASK
+@WITHOUT_PICTURES
 def test_vector_env_gives_the_numbers_of_make(name: str):
     task = short(name)
     envs, oracle = WorldsVectorEnv(task, num_envs=3), paddock.make(task, num_worlds=3, seed=7)

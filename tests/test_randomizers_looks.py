@@ -55,6 +55,20 @@ def test_less_light_is_darker_and_a_wider_view_shows_more() -> None:
     assert near == pytest.approx(50 * float(env.state.params["it"][0, 6]), rel=1e-6)
 
 
+def test_a_tint_starts_from_the_colour_that_is_seen() -> None:
+    """The load is painted; the wheel and the ball are not."""
+    paint = np.array([0.8, 0.3, 0.2, 1.0], dtype=np.float32)
+    for tint, load, material in (
+        (t.Tint(0.5), (0.5, 0.5, 0.5, 1.0), (0.4, 0.15, 0.1, 1.0)),
+        (t.Tint(0.5, geoms=("load",)), (0.4, 0.15, 0.1, 1.0), paint),
+    ):
+        env = paddock.make(rig(randomize={"it": tint}))
+        env.reset()
+        look, model = look_of(env), env.visual_model
+        np.testing.assert_allclose(look["geom_rgba"][model.geom("load").id], load, atol=1e-6)
+        np.testing.assert_allclose(np.array(look.get("mat_rgba", model.mat_rgba))[model.material("paint").id], material, atol=1e-6)
+
+
 def test_a_neutral_look_is_the_nominal_one() -> None:
     nominal, (first, second) = frames(NEUTRAL)
     assert np.array_equal(nominal, first) and np.array_equal(nominal, second)

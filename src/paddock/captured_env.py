@@ -111,8 +111,9 @@ class CapturedEnvironment(Environment):
         self.sim.forward(self._begun_worlds)
         obs = self._piece(self._open)
         fresh = self._seen(self._begun_worlds)
-        copy_all(self.obs, fresh)
-        return Step(obs=obs | fresh, final_obs=reached.pop("obs") | seen, **reached)
+        pictures = {group: torch.where(self._ended.view(-1, 1, 1, 1), value, seen[group]) for group, value in fresh.items()}
+        copy_all(self.obs, pictures)
+        return Step(obs=obs | pictures, final_obs=reached.pop("obs") | seen, **reached)
 
     def _piece(self, work: Callable[[], T]) -> T:
         """A part of a step that is made of PyTorch's operators alone."""

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 Obs = dict[str, Tensor]
 """Observation groups by name: `policy` always, `privileged` (for critics) where the task has one; (n, k) each.
-
 Behind them the task's pictures, such as `camera/wrist/rgb`; (n, h, w, channels)."""
 
 CAMERA_GROUP = "camera/"
@@ -299,6 +298,8 @@ class Sim(Protocol):
     act: Tensor
     ctrl: Tensor
     sensordata: Tensor
+    mocap_pos: Tensor
+    mocap_quat: Tensor
     fields: dict[str, Tensor]
     failed: Tensor
     """(n,) bool: worlds in which the last step diverged, raised or was given a bad control."""

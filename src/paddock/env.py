@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial, reduce
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING
 
 import mujoco
@@ -19,7 +19,7 @@ from paddock.contracts import SIM_TENSORS, Obs, State, Step, Tap, Worlds
 from paddock.cores import Exact
 from paddock.errors import PaddockError, blame, unknown
 from paddock.finiteness import check_action, not_finite
-from paddock.looks import look_of
+from paddock.looks import looks_of
 from paddock.sims import make_sim
 from paddock.sims.capacity import Capacity
 from paddock.sims.layout import layout_of
@@ -33,7 +33,7 @@ from paddock.tasks.randomizers import Disturbance
 from paddock.tasks.task import Task
 
 if TYPE_CHECKING:
-    from paddock.seeing import CpuEyes
+    from paddock.seeing import Eyes
 
 
 def make(
@@ -117,7 +117,9 @@ class Environment:
             self._build_memory()
             self._begin(self._everyone)
             check_terms(task, self.state)
-            look_of(self)
+            looks_of(self, self._everyone)
+            if task.cameras and not self.sim.by_rows:
+                _ = self._eyes  # now: what cannot be drawn is refused, and a captured step cannot make them
             self.obs_sizes = {group: value.shape[1] for group, value in task.observations(self.state).items()}
         self.anatomy = RobotAnatomy(task, self.state)
         self._begun = False  # the episode just begun was only for the checks
@@ -136,6 +138,12 @@ class Environment:
     def visual_model(self) -> mujoco.MjModel:
         """The whole model, for pictures: it takes the same qpos."""
         return compile_text(model_text(self.task.spec(), lean=False))
+
+    @cached_property
+    def nominal_looks(self) -> dict[str, Tensor]:
+        """The visual model's own values of what the task's looks change, on the device and in float64."""
+        fields = {field for randomizer in self.task.looks.values() for field in randomizer.look_fields}
+        return {field: torch.tensor(getattr(self.visual_model, field), device=self.device).double() for field in sorted(fields)}
 
     @property
     def image_shapes(self) -> dict[str, tuple[int, int, int]]:
@@ -377,15 +385,14 @@ class Environment:
         return obs
 
     @cached_property
-    def _eyes(self) -> CpuEyes:
-        from paddock.seeing import CpuEyes
+    def _eyes(self) -> Eyes:
+        from paddock.seeing import eyes_of
 
-        visual_model = compile_text(model_text(self.task.spec(), lean=False))  # one of their own: worlds may look different
-        return CpuEyes(self.task.cameras, self.sim, visual_model)
+        return eyes_of(self)
 
     def _seen(self, worlds: Worlds) -> Obs:
         """What the task's cameras see of some worlds."""
-        return self._eyes.look(worlds, partial(look_of, self)) if self.task.cameras else {}
+        return self._eyes.look(worlds, looks_of(self, worlds)) if self.task.cameras else {}
 
     def _empty_state(self) -> State:
         sim, n = self.sim, self.num_worlds

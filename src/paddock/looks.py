@@ -1,11 +1,14 @@
-"""What a world of an environment looks like: what its episode drew for lights, cameras and colours, for the renderer to wear."""
+"""What the worlds of an environment look like: what their episodes drew for lights, cameras and colours, for renderers to wear."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
+from torch import Tensor
 
+from paddock.contracts import Worlds
 from paddock.errors import blame
 
 if TYPE_CHECKING:
@@ -13,16 +16,31 @@ if TYPE_CHECKING:
 
 Look = dict[str, np.ndarray]
 """Fields of the visual model, by name."""
+Looks = dict[str, Tensor]
+"""The same for several worlds; (n, ...) each."""
 
 
 def look_of(env: Environment, world: int = 0) -> Look:
     """The fields of the visual model in which a world differs from nominal; empty for a task that randomises none."""
-    look: Look = {}
+    if not env.task.looks:
+        return {}
+    mask = torch.zeros(env.num_worlds, dtype=torch.bool, device=env.device)
+    one = Worlds(mask, torch.tensor([world], device=env.device))
+    return {field: value[0].cpu().numpy() for field, value in looks_of(env, one).items()}
+
+
+def looks_of(env: Environment, worlds: Worlds) -> Looks:
+    """The fields of the visual model in which some worlds differ from nominal; looks at no value."""
+    looks: Looks = {}
     for name, randomizer in env.task.looks.items():
-        nominal = {field: getattr(env.visual_model, field) for field in randomizer.look_fields}
-        drawn = env.state.params[name][world].double().cpu().numpy()
+        drawn = worlds.take(env.state.params[name]).double()
+        nominal = {field: _repeated(env.nominal_looks[field], len(drawn)) for field in randomizer.look_fields}
         try:
-            look |= randomizer.look(drawn, nominal | look, env.visual_model)
+            looks |= randomizer.look(drawn, nominal | looks, env.visual_model)
         except Exception as error:  # a user's randomiser may raise anything
             raise blame(env.task.name, "randomize", name, error) from error
-    return look
+    return looks
+
+
+def _repeated(value: Tensor, num_worlds: int) -> Tensor:
+    return value.expand(num_worlds, *value.shape)

@@ -19,6 +19,7 @@ from paddock.gl_choice import has_display
 from paddock.looks import look_of
 from paddock.rendering import Camera, Mark
 from paddock.scoring import Score
+from paddock.tasks.finding import find_task
 from paddock.tasks.sensing import heading
 from paddock.tasks.task import Task
 from paddock.videos import write_video
@@ -74,7 +75,7 @@ def play(
 ) -> Score:
     """Score an agent by name over exactly `episodes` episodes; `advance` hears of each that ends."""
     check_episodes(episodes)
-    env = make(task, num_worlds=min(num_worlds, episodes), seed=seed)
+    env = make(find_task(task).unseeing, num_worlds=min(num_worlds, episodes), seed=seed)
     return score(env, find_agent(agent, env.task), name=agent, episodes=episodes, advance=advance)
 
 
@@ -88,7 +89,7 @@ def record(
     advance: Callable[[float], None] = lambda seconds: None,
 ) -> int:
     """Film the first world for `seconds` of its own time, through episodes as they come. Returns the number of frames."""
-    env = make(task, seed=seed)
+    env = make(find_task(task).unseeing, seed=seed)
     stride = max(1, math.ceil(1 / (VIDEO_FPS * env.task.control_dt)))
     dt = stride * env.task.control_dt
     count = max(1, round(seconds / dt))
@@ -113,7 +114,7 @@ def view(task: str | Task, *, agent: str, seed: int = 0) -> None:
 
     if not has_display():
         raise PaddockError("no display, so no window can open. Film it instead: --render out.mp4")
-    env = make(task, seed=seed)
+    env = make(find_task(task).unseeing, seed=seed)
     act = find_agent(agent, env.task)
     data = mujoco.MjData(env.visual_model)
     env.reset()

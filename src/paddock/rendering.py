@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import weakref
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -17,6 +18,9 @@ from paddock.errors import PaddockError, unknown
 from paddock.gl_choice import best_gl
 
 MAX_GEOMS = 10_000
+NUMBERS = (mujoco.mjtRndFlag.mjRND_SEGMENT, mujoco.mjtRndFlag.mjRND_IDCOLOR)
+"""What makes colours say which geom is seen."""
+SKY = (mujoco.mjtRndFlag.mjRND_SKYBOX, mujoco.mjtRndFlag.mjRND_HAZE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +57,7 @@ class Camera:
             self._context = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_150)
         except Exception as refusal:  # each OpenGL binding fails in its own way
             raise PaddockError(_no_gl(backend, refusal)) from refusal
+        self._free = weakref.finalize(self, _free, self._gl, self._context)
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._context)
         self._context.readDepthMap = mujoco.mjtDepthMap.mjDEPTH_ZEROFAR
         self._scene = mujoco.MjvScene(model, maxgeom=MAX_GEOMS)
@@ -93,10 +98,11 @@ class Camera:
             mujoco.mj_setConst(self._model, mujoco.MjData(self._model))  # where cameras that track a body are
         return True
 
-    def pose(self, qpos: np.ndarray, look: Mapping[str, np.ndarray]) -> None:
+    def pose(self, qpos: np.ndarray, look: Mapping[str, np.ndarray], *, mocap: tuple[np.ndarray, np.ndarray]) -> None:
         """Put the model where pictures are wanted, by its geometry alone, in a look as `frame` takes it."""
         self._wear(look)
         self._data.qpos[:] = qpos
+        self._data.mocap_pos[:], self._data.mocap_quat[:] = mocap
         mujoco.mj_kinematics(self._model, self._data)
         mujoco.mj_comPos(self._model, self._data)
         mujoco.mj_camlight(self._model, self._data)
@@ -113,12 +119,13 @@ class Camera:
         pixels = np.empty((self._frame.height, self._frame.width, 3), dtype=np.uint8)
         depth = np.empty((self._frame.height, self._frame.width), dtype=np.float32) if kind == "depth" else None
         segments = kind == "segmentation"
-        for flag in (mujoco.mjtRndFlag.mjRND_SEGMENT, mujoco.mjtRndFlag.mjRND_IDCOLOR):
-            self._scene.flags[flag] = segments
+        usual = self._scene.flags.copy()
+        self._scene.flags[[int(flag) for flag in NUMBERS]] = segments
+        if kind != "rgb":  # a sky is as far away as the dome that it is painted on
+            self._scene.flags[[int(flag) for flag in SKY]] = False
         mujoco.mjr_render(self._frame, self._scene, self._context)
         mujoco.mjr_readPixels(None if depth is not None else pixels, depth, self._frame, self._context)
-        for flag in (mujoco.mjtRndFlag.mjRND_SEGMENT, mujoco.mjtRndFlag.mjRND_IDCOLOR):
-            self._scene.flags[flag] = False
+        self._scene.flags[:] = usual
         if depth is not None:
             return self._metres(depth)[::-1, :, None].copy()
         if segments:
@@ -143,9 +150,7 @@ class Camera:
         return objects[codes]
 
     def close(self) -> None:
-        self._gl.make_current()
-        self._context.free()
-        self._gl.free()
+        self._free()
 
     def __enter__(self) -> Camera:
         return self
@@ -179,6 +184,13 @@ def _gl_context(backend: str | None, width: int, height: int) -> _GlContext:
         raise RuntimeError("this machine has no display, no EGL and no OSMesa library")
     module = backend if backend in ("egl", "osmesa") else "gl_context"
     return import_module(f"mujoco.{module}").GLContext(width, height)
+
+
+def _free(gl: _GlContext, context: mujoco.MjrContext) -> None:
+    """In its own OpenGL, where a camera that nobody closed would free the buffers of another's that is current."""
+    gl.make_current()
+    context.free()
+    gl.free()
 
 
 def _no_gl(backend: str | None, refusal: Exception) -> str:

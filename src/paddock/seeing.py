@@ -1,8 +1,9 @@
-"""From the worlds of an environment to what the task's cameras see of them. OpenGL is opened at the first picture."""
+"""From the worlds of an environment to what the task's cameras see of them. The CPU opens OpenGL at the first picture."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Protocol
 
 import mujoco
 import numpy as np
@@ -10,13 +11,35 @@ import torch
 from torch import Tensor
 
 from paddock.contracts import CAMERA_GROUP, Obs, Sim, Worlds
-from paddock.looks import Look
+from paddock.looks import Looks, looks_of
 from paddock.rendering import Camera as Lens
+from paddock.sims.model import compile_text, model_text
 from paddock.tasks.cameras import Camera, picture_shapes
+
+if TYPE_CHECKING:
+    from paddock.env import Environment
 
 DTYPES: Mapping[str, torch.dtype] = {"rgb": torch.uint8, "depth": torch.float32, "segmentation": torch.int32}
 LOOKS = ("geom", "mat", "light", "cam", "site", "body")
 """What a model field that shows in a picture belongs to, by the first word of its name."""
+
+
+class Eyes(Protocol):
+    """What takes the pictures of a task's cameras."""
+
+    def look(self, worlds: Worlds, looks: Looks) -> Obs:
+        """Pictures of some worlds, in their looks; (k, h, w, channels) by observation group, or (n, ...) without rows."""
+        ...
+
+
+def eyes_of(env: Environment) -> Eyes:
+    """Those that suit the environment's sim, on a model of their own: worlds may look different."""
+    text = model_text(env.task.spec(), lean=False)
+    if env.sim.by_rows:
+        return CpuEyes(env.task.cameras, env.sim, compile_text(text))
+    from paddock.gpu_seeing import GpuEyes
+
+    return GpuEyes(env.task, env.sim, text, looks_of(env, Worlds(torch.ones_like(env.sim.failed), None)))
 
 
 class CpuEyes:
@@ -30,23 +53,24 @@ class CpuEyes:
         quality.shadowsize = quality.offsamples = 0  # drawn in software, these cost nine times as much as all else
         buffer.offwidth, buffer.offheight = width, height
         self._lens = Lens(visual_model, width=width, height=height)
-        self._rows = {name: rows for name in sim.model_fields if (rows := _rows_of(name, sim.model, visual_model)) is not None}
+        self._rows = {name: rows for name in sim.model_fields if (rows := rows_of(name, sim.model, visual_model)) is not None}
 
-    def look(self, worlds: Worlds, look_of: Callable[[int], Look]) -> Obs:
-        """Pictures of some worlds; (k, h, w, channels) by observation group. `look_of` tells what a world looks like."""
-        numbers = range(self._sim.num_worlds) if worlds.rows is None else worlds.rows.tolist()
-        qpos = worlds.take(self._sim.qpos).numpy()
+    def look(self, worlds: Worlds, looks: Looks) -> Obs:
+        """Pictures of some worlds, in their looks; (k, h, w, channels) by observation group."""
+        qpos, mocap_pos, mocap_quat = (
+            worlds.take(value).numpy() for value in (self._sim.qpos, self._sim.mocap_pos, self._sim.mocap_quat)
+        )
         fields = {name: worlds.take(self._sim.model_fields[name]).numpy() for name in self._rows}
         seen: dict[str, Tensor] = {}
         for group, shape in picture_shapes(self._cameras).items():
             seen[group] = torch.empty(len(qpos), *shape, dtype=DTYPES[group.rsplit("/", 1)[1]])
-        for world, number in enumerate(numbers):
-            look = look_of(number)
+        for world in range(len(qpos)):
+            look = {field: value[world].numpy() for field, value in looks.items()}
             for field, (own, theirs) in self._rows.items():
                 values = np.array(look.get(field, getattr(self._model, field)))
                 values[theirs] = fields[field][world][own]
                 look[field] = values
-            self._lens.pose(qpos[world], look)
+            self._lens.pose(qpos[world], look, mocap=(mocap_pos[world], mocap_quat[world]))
             for name, camera in self._cameras.items():
                 self._lens.point(camera.name, camera.width, camera.height)
                 for kind in camera.kinds:
@@ -58,7 +82,7 @@ class CpuEyes:
         self._lens.close()
 
 
-def _rows_of(field: str, lean: mujoco.MjModel, visual: mujoco.MjModel) -> tuple[np.ndarray, np.ndarray] | None:
+def rows_of(field: str, lean: mujoco.MjModel, visual: mujoco.MjModel) -> tuple[np.ndarray, np.ndarray] | None:
     """Which rows of the field in the lean model belong to which in the visual one, by name, or None where it does not show.
 
     What has no name is matched where both models have equally many.

@@ -77,7 +77,7 @@ def plot_senses(task: str | Path | Task, path: Path, *, seed: int = 0) -> Path:
 
 def _traces(task: Task, seed: int) -> tuple[list[float], dict[str, Tensor]]:
     """Times, and every observation by name, the error of a noisy one behind it; (steps, worlds, columns)."""
-    env = make(task, num_worlds=WORLDS, seed=seed)
+    env = make(task.unseeing, num_worlds=WORLDS, seed=seed)
     env.reset()
     count = max(2, min(task.episode_steps, math.ceil(SECONDS / task.control_dt)))
     traces: dict[str, list[Tensor]] = {}
@@ -98,7 +98,7 @@ def _action(env: Environment) -> Tensor:
 
 def _draws(task: Task, seed: int) -> dict[str, Tensor]:
     """Every column of every randomised parameter over many worlds; (worlds,) each."""
-    env = make(task, num_worlds=DRAWS, seed=seed)
+    env = make(task.unseeing, num_worlds=DRAWS, seed=seed)
     env.reset()
     found: dict[str, Tensor] = {}
     for name, value in env.state.params.items():

@@ -70,7 +70,7 @@ def run(out: Path = Path("out")) -> None:
 
 def throughput(task: str) -> tuple[float, float]:
     """Environment steps and physics steps a second of `task` under random actions, summed over worlds."""
-    env = make(task, num_worlds=SPEED_WORLDS)
+    env = make(find_task(task).unseeing, num_worlds=SPEED_WORLDS)
     env.reset()
     env.step(env.sample())
     steps, began = 0, time.perf_counter()
@@ -83,7 +83,7 @@ def throughput(task: str) -> tuple[float, float]:
 
 def strip(name: str) -> Strip:
     """Moments of one episode under the task's controller, closer together where more happens."""
-    env = make(name)
+    env = make(find_task(name).unseeing)
     act = find_agent("scripted", env.task)
     env.reset()
     ended, moments = False, []

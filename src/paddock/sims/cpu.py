@@ -55,6 +55,7 @@ class CpuSim:
         self._after_step, self._after_write = (VEL, VEL) if stage == "velocity" else (NONE, ACC)
         self._batch = Batch(model, num_worlds, self.num_threads, persistent=True)
         self._rows = {name: self._batch.bind(name) for name in WRITABLE}
+        self.mocap_pos, self.mocap_quat = (torch.from_numpy(self._rows[name]) for name in ("mocap_pos", "mocap_quat"))
         self._ctrl = self._batch.bind("ctrl")
         self._warnings = self._batch.warning
         self._defaults = self._batch.state[0].copy()

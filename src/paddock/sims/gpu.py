@@ -19,7 +19,8 @@ from torch import Tensor
 from paddock.contracts import Worlds
 from paddock.errors import PaddockError, unknown
 from paddock.sims.capacity import Capacity
-from paddock.sims.gpu_histories import GpuHistories, batched
+from paddock.sims.gpu_fields import expanded
+from paddock.sims.gpu_histories import GpuHistories
 from paddock.sims.gpu_kernels import Defaults, Judge
 from paddock.sims.streams import on_stream
 
@@ -103,6 +104,7 @@ class GpuSim:
         self._tensors = {name: wp.to_torch(getattr(self._data, name)) for name in (*STATE, *STALE)}
         self._overflow = wp.to_torch(self._data.overflow)
         self.qpos, self.qvel, self.act, self.ctrl = (self._tensors[name] for name in ("qpos", "qvel", "act", "ctrl"))
+        self.mocap_pos, self.mocap_quat = self._tensors["mocap_pos"], self._tensors["mocap_quat"]
         self._engine_sensors = wp.to_torch(self._data.sensordata)
         self.sensordata = torch.zeros_like(self._engine_sensors)  # the engine adds up touch in place, so what is read is a copy
         self._is_step_sensor = torch.from_numpy(np.repeat(model.sensor_needstage == ACC, model.sensor_dim)).to(self.device)
@@ -163,20 +165,10 @@ class GpuSim:
         self._is_settled = True
 
     def expand(self, name: str) -> None:
-        self.model_fields[name] = self._own(name)
-        for derived in DERIVED.get(name, ()):
-            self._own(derived)
-
-    def _own(self, name: str) -> Tensor:
-        """A value per world of a field of the engine's model, which the worlds have shared until now."""
-        owner = self._model.opt if name.startswith("opt.") else self._model
-        shared = getattr(owner, name.removeprefix("opt."), None)
-        if not isinstance(shared, wp.array) or not getattr(shared, "_is_batched", False):
-            raise PaddockError(f"the model field '{name}' cannot differ between worlds on the GPU. Use --sim cpu.")
         with on_stream(self.device):
-            own = wp.to_torch(shared)[:1].expand(self.num_worlds, *[-1] * (wp.to_torch(shared).ndim - 1)).clone()
-            setattr(owner, name.removeprefix("opt."), batched(wp.from_torch(own, dtype=shared.dtype)))
-        return own
+            self.model_fields[name] = expanded(self._model, name, self.num_worlds)
+            for derived in DERIVED.get(name, ()):
+                expanded(self._model, derived, self.num_worlds)
 
     def write_model(self, name: str, value: Tensor, worlds: Worlds) -> None:
         if name not in self.model_fields:

@@ -11,6 +11,7 @@ import torch
 import warp as wp
 
 from paddock.contracts import Worlds
+from paddock.sims.gpu_fields import batched
 
 ACC = int(mujoco.mjtStage.mjSTAGE_ACC)
 
@@ -46,9 +47,3 @@ class GpuHistories:
         filled = before.index_copy(1, self._places, self._sensors.index_select(1, self._readings))
         self._history.copy_(before)
         worlds.put(self._history, filled)
-
-
-def batched(values: wp.array) -> wp.array:
-    """The array, marked as the engine marks what has a value per world."""
-    setattr(values, "_is_batched", True)  # noqa: B010, the engine's own mark, which its array type does not declare
-    return values

@@ -16,6 +16,7 @@ TASK_NAMES = (
     "humanoid-walk",
     "arm-reach",
     "arm-reach-joint",
+    "arm-reach-vision",
     "arm-push",
     "arm-pick-place",
     "gym-half-cheetah",

@@ -35,10 +35,16 @@ class Ready:
     """Largest offset of each joint, rad or m."""
     objects: Mapping[str, Spot] = field(default_factory=dict)
     """By the name of the object's free joint."""
+    anywhere: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """Slides and hinges that begin somewhere between two ends, m or rad."""
+
+    def __post_init__(self) -> None:
+        for low, high in self.anywhere.values():
+            check_ranges(self, (low,), (high,))
 
     def __call__(self, state: State) -> tuple[Tensor, Tensor]:
         layout = state.layout
-        for name in (*self.joints, *self.objects):
+        for name in (*self.joints, *self.objects, *self.anywhere):
             if name not in layout.qpos:
                 raise unknown("joint", name, layout.qpos)
         parts = list(layout.home_qpos.expand(state.num_worlds, -1).unbind(1))
@@ -46,6 +52,8 @@ class Ready:
         for name, offset in zip(self.joints, offsets.unbind(1), strict=True):
             at = layout.qpos[name].start
             parts[at] = parts[at] + offset
+        for name, (low, high) in self.anywhere.items():
+            parts[layout.qpos[name].start] = state.uniform(1, low, high, label=name)[:, 0]
         for name, spot in self.objects.items():
             x, y, yaw = state.uniform(3, (*spot.low, -spot.turn), (*spot.high, spot.turn), label=name).unbind(1)
             columns = layout.qpos[name]

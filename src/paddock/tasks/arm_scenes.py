@@ -1,4 +1,4 @@
-"""The world around an arm: a bench to work on, and a cube."""
+"""The world around an arm: a bench to work on, a cube, and a ball that hangs in the air."""
 
 import mujoco
 
@@ -8,6 +8,9 @@ from paddock.tasks.scenes import flat_floor
 CUBE_HALF = 0.0225
 """Half the cube's edge, m."""
 CUBE_HOME = (0.5, 0.0, CUBE_HALF, 1.0, 0.0, 0.0, 0.0)
+BALL_RADIUS = 0.03
+BALL_HOME = (0.5, 0.0, 0.3)
+BALL_SLIDES = ("ball_x", "ball_y", "ball_z")
 CUBE_SENSORS = {
     "cube_pos": mujoco.mjtSensor.mjSENS_FRAMEPOS,
     "cube_quat": mujoco.mjtSensor.mjSENS_FRAMEQUAT,
@@ -53,4 +56,30 @@ def bench_with_cube(robot: Robot) -> mujoco.MjSpec:
         spec.add_sensor(name=name, type=kind, objtype=mujoco.mjtObj.mjOBJ_BODY, objname="cube")
     home = spec.key("home")
     home.qpos = [*home.qpos, *CUBE_HOME]  # objects come after the robot
+    return spec
+
+
+def bench_with_ball(robot: Robot) -> mujoco.MjSpec:
+    """The bench under a red ball, and a camera that looks at both from the side.
+
+    The ball slides along x, y and z to wherever an episode puts it, and stays there: no force acts on it, and nothing touches it.
+    """
+    spec = bench(robot)
+    ball = spec.worldbody.add_body(name="ball", gravcomp=1.0)
+    for axis, slide in enumerate(BALL_SLIDES):
+        ball.add_joint(name=slide, type=mujoco.mjtJoint.mjJNT_SLIDE, axis=[float(axis == i) for i in range(3)])
+    ball.add_geom(
+        name="ball",
+        type=mujoco.mjtGeom.mjGEOM_SPHERE,
+        size=[BALL_RADIUS, 0.0, 0.0],
+        mass=0.05,
+        rgba=[0.95, 0.12, 0.08, 1.0],
+        contype=0,
+        conaffinity=0,
+        group=2,
+    )
+    spec.add_sensor(name="ball_pos", type=mujoco.mjtSensor.mjSENS_FRAMEPOS, objtype=mujoco.mjtObj.mjOBJ_BODY, objname="ball")
+    spec.worldbody.add_camera(name="side", pos=[0.5, -0.95, 0.4], quat=[0.7071068, 0.7071068, 0.0, 0.0], fovy=50.0)
+    home = spec.key("home")
+    home.qpos = [*home.qpos, *BALL_HOME]
     return spec

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Protocol, runtime_checkable
 
 import mujoco
-import numpy as np
 from torch import Tensor
 
 from paddock.contracts import Layout, State
@@ -46,8 +45,8 @@ class LookRandomizer(Protocol):
         """What becomes `state.params` under its name; (n, k)."""
         ...
 
-    def look(self, drawn: np.ndarray, values: Mapping[str, np.ndarray], model: mujoco.MjModel, /) -> dict[str, np.ndarray]:
-        """New values of its fields for one world, from its draw (k,) and the values that those before it left."""
+    def look(self, drawn: Tensor, values: Mapping[str, Tensor], model: mujoco.MjModel, /) -> dict[str, Tensor]:
+        """New values (n, ...) of the fields that it changes, from its draw (n, k) and the values that those before it left."""
         ...
 
 

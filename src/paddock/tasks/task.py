@@ -168,6 +168,11 @@ class Task:
         return replace(self, noise={})
 
     @cached_property
+    def unseeing(self) -> Task:
+        """The task for those who look at no picture: on a CPU pictures cost more than all else."""
+        return replace(self, cameras={}) if self.cameras else self
+
+    @cached_property
     def model_randomizers(self) -> dict[str, ModelRandomizer]:
         return {name: r for name, r in self.randomize.items() if isinstance(r, ModelRandomizer)}
 
