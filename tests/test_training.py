@@ -2,9 +2,11 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +20,7 @@ from paddock.configuring import TrainConfig
 from paddock.errors import PaddockError
 from paddock.learn.ppo import PpoConfig
 from paddock.runs.checkpoints import BadCheckpoint
+from paddock.runs.folder import RunFolder
 from paddock.runs.telemetry_reader import TelemetryReader
 from paddock.trained import find
 from paddock.training import resume, start
@@ -97,7 +100,7 @@ def test_run_json_is_there_before_the_first_step(tmp_path: Path) -> None:
         seen.append(json.loads(card.read_text())["progress"]["status"])
 
     paddock.train("cartpole-balance", config=SMALL, runs_dir=tmp_path, view=Watcher(first))
-    assert seen[0] == "running" and len(seen) == 6
+    assert set(seen) == {"running"}
 
 
 def test_the_same_seed_repeats_every_bit_and_another_does_not(tmp_path: Path, run: paddock.Run) -> None:
@@ -146,6 +149,56 @@ def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path: Path) -> None:
     assert "stopped (SIGINT)" in shown and "paddock resume" in shown
     (card,) = tmp_path.glob("*/run.json")
     assert find(card.parent).folder.checkpoints.steps()
+
+
+def test_what_a_full_disk_refused_at_the_end_is_rescued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: paddock.Run) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "elsewhere"))
+
+    def refuse(glance: Glance) -> None:
+        if glance.updates == 4:
+            (folder,) = tmp_path.glob("runs/*/checkpoints")
+            folder.rename(folder.with_name("aside")), folder.write_text("in the way")
+
+    ours = paddock.train("quadruped-balance", config=SMALL, runs_dir=tmp_path / "runs", view=Watcher(refuse))
+    *_, told = ours.card.progress.troubles
+    (saved,) = tmp_path.glob("elsewhere/rescued-*/000000000768")
+    assert told == f"the last checkpoint is in {saved}: make room, then move it into {ours.path / 'checkpoints'}"
+    (ours.path / "checkpoints").unlink(), (ours.path / "aside").rename(ours.path / "checkpoints")
+    saved.rename(ours.folder.checkpoints.path(768))
+    assert all(torch.equal(value, learner_tensors(ours)[name]) for name, value in learner_tensors(run).items())
+
+
+def test_a_second_ctrl_c_keeps_the_last_checkpoint_and_the_run_goes_on_from_it(tmp_path: Path, run: paddock.Run) -> None:
+    def hurry(glance: Glance) -> None:
+        if glance.updates == 3:
+            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
+
+    folder = start("quadruped-balance", config=SMALL, runs_dir=tmp_path, view=Watcher(hurry))
+    progress = folder.card().progress
+    assert (progress.status, folder.checkpoints.steps()) == ("stopped", [128, 256]) and "Ctrl-C twice" in progress.detail
+    resumed = paddock.Run(resume(folder))
+    assert all(torch.equal(value, learner_tensors(resumed)[name]) for name, value in learner_tensors(run).items())
+
+
+def test_a_damaged_checkpoint_is_passed_over_and_said(tmp_path: Path, run: paddock.Run) -> None:
+    copy = paddock.Run(RunFolder(Path(shutil.copytree(run.path, tmp_path / run.path.name))))
+    os.truncate(copy.folder.checkpoints.path(768) / "state.safetensors", 5000)
+    view = Watcher()
+    copy.resume(view=view)
+    (told,) = copy.card.progress.troubles
+    assert told.startswith("went on from 640 steps: ") and "000000000768/state.safetensors is damaged: 5,000 of" in told
+    assert view.notes == [f"! {told}"]
+    assert all(torch.equal(value, learner_tensors(copy)[name]) for name, value in learner_tensors(run).items())
+
+
+def test_a_terminal_that_goes_away_ends_nothing(tmp_path: Path) -> None:
+    def gone(glance: Glance) -> None:
+        raise BrokenPipeError(32, "Broken pipe")
+
+    ours = paddock.train("cartpole-balance", config=SMALL, runs_dir=tmp_path, view=Watcher(gone))
+    assert (ours.status, ours.card.progress.updates) == ("finished", 6)
+    assert ours.card.progress.troubles == ("nobody could be shown this any more: Broken pipe",)
 
 
 def test_minutes_limit_the_time(tmp_path: Path) -> None:
