@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from brief_tasks import BRIEF_CARTPOLE
 from paddock.cli import main
 from paddock.comparing import compare, label, select
 from paddock.errors import PaddockError
@@ -29,7 +30,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for epochs in (1, 2):
         for seed in (0, 1):
             ppo = {"horizon": 16, "epochs": epochs, "minibatches": 1, "hidden": (8,)}
-            train("cartpole-balance", runs_dir=root, seed=seed, ppo=ppo, **TINY)
+            train(BRIEF_CARTPOLE, runs_dir=root, seed=seed, ppo=ppo, **TINY)
     return root
 
 

@@ -74,11 +74,15 @@ def test_the_policy_sees_every_column_change(env: paddock.Environment) -> None:
     assert stuck == FIXED_COLUMNS.get(env.task.name, [])
 
 
-def test_graphs_agree_in_onnxruntime(env: paddock.Environment) -> None:
+def test_graphs_agree_in_onnxruntime_and_observe_what_a_robot_can_measure(env: paddock.Environment) -> None:
     env.reset()
     graphs = {name: model for name in GRAPHS if (model := export_graph(env, name)) is not None}
     assert {"observe", "act", "reward", "done", "reset"} <= set(graphs)
     assert ("update" in graphs) == bool(env.task.command or env.task.memories)
+    # a robot can feed what the policy observes
+    allowed = {"sensordata", "action", "last_action", "qpos", "qvel"} | UNMEASURED.get(env.task.name, set())
+    inputs = {value.name for value in graphs["observe"].graph.input}
+    assert {name for name in inputs if not name.startswith(("command/", "memory/"))} <= allowed
     other = paddock.make(env.task, num_worlds=3, seed=12)
     other.reset()
     for step in range(40):
@@ -86,14 +90,6 @@ def test_graphs_agree_in_onnxruntime(env: paddock.Environment) -> None:
         if step % 10 == 9:
             for name, model in graphs.items():
                 assert disagreement(model, name, env.task, other.state) < 1e-6, name
-
-
-def test_a_graph_takes_only_what_a_robot_can_measure(env: paddock.Environment) -> None:
-    model = export_graph(env, "observe")
-    assert model is not None
-    allowed = {"sensordata", "action", "last_action", "qpos", "qvel"} | UNMEASURED.get(env.task.name, set())
-    inputs = {value.name for value in model.graph.input}
-    assert {name for name in inputs if not name.startswith(("command/", "memory/"))} <= allowed
 
 
 @pytest.mark.parametrize("name", TASK_NAMES)

@@ -15,6 +15,7 @@ import onnx
 import pytest
 from PIL import Image
 
+from brief_tasks import BRIEF_CARTPOLE
 from paddock.cli import main
 from paddock.errors import PaddockError
 from paddock.evaluation import FINAL_SEED, FIRST_EVALUATION_SEED, SELECTION_SEED
@@ -35,7 +36,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """A folder with a run in it, and what `paddock train` printed."""
     root, said = tmp_path_factory.mktemp("work") / "runs", io.StringIO()
     with contextlib.redirect_stdout(said):
-        assert main(["train", "cartpole-balance", *SMALL.split(), "--runs-dir", str(root)]) == 0
+        assert main(["train", BRIEF_CARTPOLE, *SMALL.split(), "--runs-dir", str(root)]) == 0
     return root, said.getvalue()
 
 
@@ -71,7 +72,7 @@ def test_train_says_what_it_will_do_what_it_did_and_what_to_do_next(trained: tup
     root, text = trained
     run = find("latest", runs_dir=root)
     first, *_, last = [line for line in text.splitlines() if line]
-    assert first.startswith("Training cartpole-balance: 512 steps, 8 worlds on 1 thread, seed 0.")
+    assert first.startswith(f"Training {BRIEF_CARTPOLE}: 512 steps, 8 worlds on 1 thread, seed 0.")
     assert f"{run.path}  finished after 512 steps in 0:0" in text
     assert "Best in evaluation: success " in text and "nan" not in text and "\x1b" not in text
     assert last == f"Go on     paddock resume {run.path.name} --runs-dir {root} --minutes 5"

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from optuna.trial import create_trial
 
+from brief_tasks import BRIEF_CARTPOLE
 from paddock.cli import main
 from paddock.errors import PaddockError
 from paddock.messages import SweepCard
@@ -23,7 +24,7 @@ QUICK = {"steps": 6000, "num_worlds": 16, "evaluate_every": 2, "evaluate_episode
 def card_of(folder: Path, **changes: object) -> SweepCard:
     told: dict[str, object] = {
         "name": "poles",
-        "task": "cartpole-balance",
+        "task": BRIEF_CARTPOLE,
         "preset": "debug",
         "settings": QUICK,
         "vary": {"ppo.learning_rate": "1e-9:1e-2:log", "ppo.hidden": "16,16|32,32"},
