@@ -157,13 +157,15 @@ def test_what_a_full_disk_refused_at_the_end_is_rescued(tmp_path: Path, monkeypa
     def refuse(glance: Glance) -> None:
         if glance.updates == 4:
             (folder,) = tmp_path.glob("runs/*/checkpoints")
-            folder.rename(folder.with_name("aside")), folder.write_text("in the way")
+            folder.rename(folder.with_name("aside"))
+            folder.write_text("in the way")
 
     ours = paddock.train(BRIEF_QUADRUPED, config=SMALL, runs_dir=tmp_path / "runs", view=Watcher(refuse))
     *_, told = ours.card.progress.troubles
     (saved,) = tmp_path.glob("elsewhere/rescued-*/000000000768")
     assert told == f"the last checkpoint is in {saved}: make room, then move it into {ours.path / 'checkpoints'}"
-    (ours.path / "checkpoints").unlink(), (ours.path / "aside").rename(ours.path / "checkpoints")
+    (ours.path / "checkpoints").unlink()
+    (ours.path / "aside").rename(ours.path / "checkpoints")
     saved.rename(ours.folder.checkpoints.path(768))
     assert all(torch.equal(value, learner_tensors(ours)[name]) for name, value in learner_tensors(run).items())
 
