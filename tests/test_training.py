@@ -18,7 +18,7 @@ import torch
 import brief_tasks
 import paddock
 from brief_tasks import BRIEF_CARTPOLE, BRIEF_QUADRUPED
-from paddock.configuring import TrainConfig
+from paddock.configuring import TrainConfig, as_words
 from paddock.errors import PaddockError
 from paddock.learn.ppo import PpoConfig
 from paddock.runs.checkpoints import BadCheckpoint
@@ -194,13 +194,23 @@ def test_a_damaged_checkpoint_is_passed_over_and_said(tmp_path: Path, run: paddo
     assert all(torch.equal(value, learner_tensors(copy)[name]) for name, value in learner_tensors(run).items())
 
 
-def test_a_terminal_that_goes_away_ends_nothing(tmp_path: Path) -> None:
-    def gone(glance: Glance) -> None:
-        raise BrokenPipeError(32, "Broken pipe")
-
-    ours = paddock.train(BRIEF_CARTPOLE, config=SMALL, runs_dir=tmp_path, view=Watcher(gone))
-    assert (ours.status, ours.card.progress.updates) == ("finished", 6)
-    assert ours.card.progress.troubles == ("nobody could be shown this any more: Broken pipe",)
+def test_a_reader_that_goes_away_ends_nothing(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    code = """
+import sys
+from pathlib import Path
+from rich.console import Console
+from paddock.trained import train
+from paddock.training_view import Lines
+run = train(sys.argv[1], runs_dir=sys.argv[2], config=Path(sys.argv[3]), view=Lines(Console()))
+print(run.status, *run.card.progress.troubles, sep="; ", file=sys.stderr)
+"""
+    (tmp_path / "small.json").write_text(json.dumps(as_words(SMALL)))
+    command = [sys.executable, "-c", code, BRIEF_CARTPOLE, str(tmp_path / "runs"), str(tmp_path / "small.json")]
+    ended = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert ended.stderr.splitlines()[-1] == "finished; nobody could be shown this any more: broken pipe"
 
 
 def test_minutes_limit_the_time(tmp_path: Path) -> None:

@@ -318,9 +318,10 @@ class Sitting:
         """Show somebody; that a terminal or a pipe has gone away is no reason to stop."""
         try:
             what(self.view)
-        except OSError as gone:
+        except (OSError, SystemExit) as gone:  # rich ends the process where a pipe is broken
             self.view = Nobody()
-            self._trouble(f"nobody could be shown this any more: {gone.strerror or gone}")
+            why = gone.strerror if isinstance(gone, OSError) else "broken pipe"
+            self._trouble(f"nobody could be shown this any more: {why}")
 
     def _say(self, event: str, **values: object) -> None:
         self.log.write(event, **values)
