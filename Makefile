@@ -2,18 +2,21 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check bench clean
+.PHONY: demo test check coverage bench clean
 
 demo: .venv/installed           ## teach a quadruped to stand under pushes, about a minute; film and curves in out/
 	$(BIN)/paddock demo
 
 test: .venv/installed-dev check ## everything CI runs
-	$(BIN)/python -m pytest -n auto --cov=paddock --cov-report=term:skip-covered --cov-fail-under=85
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 check: .venv/installed-dev      ## style and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/pyright
+
+coverage: .venv/installed-dev   ## the same tests under a tracer, which makes exports half as slow again and more
+	$(BIN)/python -m pytest -n auto --dist worksteal --cov=paddock --cov-report=term:skip-covered --cov-fail-under=85
 
 bench: .venv/installed-dev      ## steps per second against other systems, about six minutes
 	$(BIN)/paddock bench --out bench/results/cpu.json

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 import paddock
+from brief_tasks import BRIEF_CARTPOLE
 from paddock.configuring import TrainConfig, as_words
 from paddock.errors import PaddockError
 from paddock.learn.ppo import PpoConfig
@@ -71,7 +72,7 @@ def checkpoints(tmp_path: Path) -> Checkpoints:
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return paddock.train("cartpole-balance", runs_dir=tmp_path_factory.mktemp("runs"), config=SMALL)
+    return paddock.train(BRIEF_CARTPOLE, runs_dir=tmp_path_factory.mktemp("runs"), config=SMALL)
 
 
 def test_everything_comes_back_and_in_its_order(checkpoints: Checkpoints) -> None:
@@ -271,7 +272,7 @@ class Disk(Nobody):
             seen["shown"] = list(glance.troubles)
             resource.setrlimit(resource.RLIMIT_FSIZE, NONE)
 
-run = train("cartpole-balance", runs_dir=root, view=Disk(), **settings)
+run = train(sys.argv[3], runs_dir=root, view=Disk(), **settings)
 saved = [read(run.folder.checkpoints.path(step)).card.updates for step in run.folder.checkpoints.steps()]
 progress = run.card.progress
 print(json.dumps(seen | {"saved": saved, "troubles": progress.troubles, "status": progress.status, "updates": progress.updates}))
@@ -280,7 +281,7 @@ print(json.dumps(seen | {"saved": saved, "troubles": progress.troubles, "status"
 
 def test_a_full_disk_stops_saving_not_training(tmp_path: Path) -> None:
     config = replace(SMALL, steps=8 * 8 * 8, evaluate_every=4, watch_worlds=0, ppo=replace(SMALL.ppo, hidden=(256, 256)))
-    command = [sys.executable, "-c", FULL, str(tmp_path), json.dumps(as_words(config))]
+    command = [sys.executable, "-c", FULL, str(tmp_path), json.dumps(as_words(config)), BRIEF_CARTPOLE]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert ended.returncode == 0, ended.stderr
     told = json.loads(ended.stdout)

@@ -1,12 +1,15 @@
 """Runs beside one another, from their records."""
 
 import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from PIL import Image
 
+from brief_tasks import BRIEF_CARTPOLE, CARTPOLE
 from paddock.cli import main
 from paddock.comparing import compare, label, select
 from paddock.errors import PaddockError
@@ -29,7 +32,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for epochs in (1, 2):
         for seed in (0, 1):
             ppo = {"horizon": 16, "epochs": epochs, "minibatches": 1, "hidden": (8,)}
-            train("cartpole-balance", runs_dir=root, seed=seed, ppo=ppo, **TINY)
+            train(BRIEF_CARTPOLE, runs_dir=root, seed=seed, ppo=ppo, **TINY)
     return root
 
 
@@ -74,6 +77,32 @@ def test_the_command_prints_a_table_words_and_a_picture(root: Path, tmp_path: Pa
     assert main(["compare", "cartpole-balance", "--runs-dir", str(root), "--json"]) == 0
     words = json.loads(capsys.readouterr().out)
     assert len(words["groups"]) == 2 and len(words["groups"][0]["curves"]["evaluation/return"]["step"]) == 200
+
+
+def test_a_repetition_is_no_other_seed(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    copy = Path(shutil.copytree(root, tmp_path / "runs"))
+    (first, *_) = sorted(copy.iterdir())
+    shutil.copytree(first, first.with_name(f"{first.name}-again"))
+    found = compare(select(["cartpole-balance"], runs_dir=copy))
+    assert [len(group.runs) for group in found.groups] == [2, 2] and len(found.left_out) == 1
+    with pytest.raises(PaddockError, match="these 2 runs are one training with one seed"):
+        compare(select([first.name], runs_dir=copy))
+    assert main(["compare", "cartpole-balance", "--runs-dir", str(copy), "--out", str(tmp_path / "again.png")]) == 0
+    assert "1 run left out: the same training with the same seed" in capsys.readouterr().out
+
+
+def test_returns_of_two_tasks_are_not_compared_by_accident(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ppo = {"horizon": 16, "epochs": 1, "minibatches": 1, "hidden": (8,)}
+    other = train(replace(CARTPOLE, name="another"), runs_dir=tmp_path, ppo=ppo, **TINY)
+    both = [*select(["cartpole-balance"], runs_dir=root), other]
+    with pytest.raises(PaddockError, match=r"of 2 tasks \(another, cartpole-balance\), whose returns .* --by task"):
+        compare(both)
+    groups = {group.label: len(group.runs) for group in compare(both, by=["task"]).groups}
+    assert groups == {"cartpole-balance": 4, "another": 1}
+    lone = f"{other.path} {both[0].path}".split()
+    assert main(["compare", *lone, "--by", "task", "--json", "--runs-dir", str(tmp_path)]) == 0
+    words = json.loads(capsys.readouterr().out, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
+    assert words["groups"][0]["reached"]["evaluation/return"]["low"] is None
 
 
 def test_one_run_and_an_unknown_scalar_are_refused(root: Path) -> None:

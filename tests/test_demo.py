@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from paddock import tour
 from paddock.cli import main
 from paddock.gl_choice import best_gl
 
@@ -24,7 +25,10 @@ def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @needs_gl
-def test_tour(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert {"quadruped-walk", "humanoid-walk"} < set(tour.TASKS)
+    monkeypatch.setattr(tour, "TASKS", ("cartpole-pair", "quadruped-walk"))  # all of them take minutes
+    monkeypatch.setattr(tour, "SPEED_S", 0.1)
     assert main(["tour", "--out", str(tmp_path)]) == 0
     shown = capsys.readouterr().out
     for word in ("quadruped-walk", "scripted", "env steps/s", "tour.png", "paddock inspect"):

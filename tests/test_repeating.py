@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from brief_tasks import BRIEF_CARTPOLE
 from paddock.cli import main
 from paddock.errors import PaddockError
 from paddock.repeating import compare_weights, config_to_repeat, task_to_repeat
@@ -20,7 +21,7 @@ MINE = replace(paddock.find_task("cartpole-balance"), name="mine")
 
 def test_a_run_repeated_from_its_record_has_the_same_weights(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     root = str(tmp_path)
-    assert main(["train", "cartpole-balance", *SMALL.split(), "--runs-dir", root]) == 0
+    assert main(["train", BRIEF_CARTPOLE, *SMALL.split(), "--runs-dir", root]) == 0
     original = find("latest", runs_dir=root)
     assert main(["train", "--like", original.path.name, "--runs-dir", root]) == 0
     assert f"The same weights as {original.path.name} after 512 steps, bit for bit." in capsys.readouterr().out
@@ -31,7 +32,7 @@ def test_a_run_repeated_from_its_record_has_the_same_weights(tmp_path: Path, cap
 
 def test_what_differs_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     root = str(tmp_path)
-    assert main(["train", "cartpole-balance", *SMALL.split(), "--runs-dir", root]) == 0
+    assert main(["train", BRIEF_CARTPOLE, *SMALL.split(), "--runs-dir", root]) == 0
     capsys.readouterr()
     assert main(["train", "--like", "latest", "--seed", "4", "--runs-dir", root]) == 0
     said = capsys.readouterr().out
@@ -40,7 +41,7 @@ def test_what_differs_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 def test_a_run_that_was_cut_short_is_repeated_as_far_as_it_came(tmp_path: Path) -> None:
     ppo = {"horizon": 8, "epochs": 1, "minibatches": 1, "hidden": (8,)}
-    run = train("cartpole-balance", runs_dir=tmp_path, num_worlds=8, minutes=0.01, ppo=ppo)
+    run = train(BRIEF_CARTPOLE, runs_dir=tmp_path, num_worlds=8, minutes=0.01, ppo=ppo)
     assert config_to_repeat(run.folder).steps == run.card.progress.env_steps > 0
     assert config_to_repeat(run.folder).minutes == 0.0
 

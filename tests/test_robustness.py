@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from brief_tasks import BRIEF_CARTPOLE, CARTPOLE
 from paddock.cli import main
 from paddock.errors import PaddockError
 from paddock.robustness import examine
-from paddock.tasks.cartpole_balance import CARTPOLE_BALANCE
 from paddock.tasks.randomize_presets import with_randomization
 from paddock.trained import Run, train
 
@@ -28,7 +28,7 @@ PPO = {"horizon": 16, "epochs": 1, "minibatches": 1, "hidden": (8,)}
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return train("cartpole-balance", runs_dir=tmp_path_factory.mktemp("work") / "runs", ppo=PPO, **TINY)
+    return train(BRIEF_CARTPOLE, runs_dir=tmp_path_factory.mktemp("work") / "runs", ppo=PPO, **TINY)
 
 
 def test_a_cell_is_what_an_evaluation_under_that_condition_gives(run: Run) -> None:
@@ -64,6 +64,6 @@ def test_the_command_writes_numbers_and_a_heat_map(run: Run, capsys: pytest.Capt
 
 
 def test_runs_of_two_tasks_make_no_matrix(run: Run, tmp_path: Path) -> None:
-    other = train(replace(CARTPOLE_BALANCE, name="another"), runs_dir=tmp_path, ppo=PPO, **TINY)
+    other = train(replace(CARTPOLE, name="another"), runs_dir=tmp_path, ppo=PPO, **TINY)
     with pytest.raises(PaddockError, match=r"of 2 tasks \(another, cartpole-balance\); wanted runs of one task"):
         examine([run, other])

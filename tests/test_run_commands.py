@@ -15,6 +15,7 @@ import onnx
 import pytest
 from PIL import Image
 
+from brief_tasks import BRIEF_CARTPOLE
 from paddock.cli import main
 from paddock.errors import PaddockError
 from paddock.evaluation import FINAL_SEED, FIRST_EVALUATION_SEED, SELECTION_SEED
@@ -35,7 +36,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """A folder with a run in it, and what `paddock train` printed."""
     root, said = tmp_path_factory.mktemp("work") / "runs", io.StringIO()
     with contextlib.redirect_stdout(said):
-        assert main(["train", "cartpole-balance", *SMALL.split(), "--runs-dir", str(root)]) == 0
+        assert main(["train", BRIEF_CARTPOLE, *SMALL.split(), "--runs-dir", str(root)]) == 0
     return root, said.getvalue()
 
 
@@ -71,7 +72,7 @@ def test_train_says_what_it_will_do_what_it_did_and_what_to_do_next(trained: tup
     root, text = trained
     run = find("latest", runs_dir=root)
     first, *_, last = [line for line in text.splitlines() if line]
-    assert first.startswith("Training cartpole-balance: 512 steps, 8 worlds on 1 thread, seed 0.")
+    assert first.startswith(f"Training {BRIEF_CARTPOLE}: 512 steps, 8 worlds on 1 thread, seed 0.")
     assert f"{run.path}  finished after 512 steps in 0:0" in text
     assert "Best in evaluation: success " in text and "nan" not in text and "\x1b" not in text
     assert last == f"Go on     paddock resume {run.path.name} --runs-dir {root} --minutes 5"
@@ -206,6 +207,21 @@ def test_a_recording_that_was_tampered_with_is_not_identical(
     assert "identical" not in capsys.readouterr().out
 
 
+def test_a_recording_whose_looks_are_damaged_is_still_verified(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (file,) = wrote(said(capsys, "record", "cartpole-balance", "--seconds", "1"))
+    content = bytearray(file.read_bytes())
+    content[content.index(b"<mujoco", content.index(b"look.xml")) + 1] ^= 1
+    file.write_bytes(content)
+    assert main(["replay", str(file)]) == 1
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "50 of 50 verified" in shown and "corrupt" in shown and "The content of look.xml is not what was recorded" in shown
+    assert main(["replay", str(file), "--render", "film.mp4"]) == 2
+    assert "look.xml in cartpole-balance.mcap is not the one that was recorded" in capsys.readouterr().err
+
+
 @needs_gl
 def test_replay_films(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
@@ -276,6 +292,9 @@ def test_resume_goes_on_where_it_is_told_how_far(root: Path, capsys: pytest.Capt
         ("evaluate latest --checkpoint 3", "no checkpoint of step 3"),
         ("export latest --checkpoint bestt", "checkpoint is 'bestt'"),
         ("tell latest pause", "is not running: its status is finished"),
+        ("train cartpole-balance --sim moon", "unknown sim 'moon'"),
+        ("train cartpole-balance --randomize heavvy", "unknown randomisation 'heavvy'. Did you mean 'heavy'?"),
+        ("train cartpole-balance --like latest", "no task stands in front: paddock train --like latest"),
     ],
 )  # fmt: skip
 def test_mistakes_are_one_screen_and_change_nothing(

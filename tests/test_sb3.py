@@ -2,12 +2,10 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 from stable_baselines3 import PPO
 from stable_baselines3.common.env_checker import check_env
 from stable_baselines3.common.evaluation import evaluate_policy
@@ -23,15 +21,6 @@ from paddock.tasks.finding import find_task
 from paddock.tasks.task import Task
 
 CARTPOLE = find_task("cartpole-balance")
-
-
-@pytest.fixture
-def one_torch_thread() -> Iterator[None]:
-    """Networks this small are slower on two."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def short(task: Task, *, steps: int) -> Task:
@@ -151,7 +140,6 @@ def success_rate(model: PPO, *, episodes: int = 50) -> float:
     return sum(outcomes.values()) / episodes
 
 
-@pytest.mark.usefixtures("one_torch_thread")
 def test_ppo_learns_to_balance():
     """With seeds 0 to 4 the success rate went from 0 to 1 each time."""
     env = sb3_vec_env("cartpole-balance", num_worlds=32, seed=0)

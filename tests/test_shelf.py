@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import paddock
+from brief_tasks import BRIEF_CARTPOLE
 from paddock.cli import main
 from paddock.configuring import TrainConfig
 from paddock.errors import PaddockError, UnknownName
@@ -33,7 +34,7 @@ LONG_AGO = "2020-01-01T00:00:00.000+00:00"
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ppo = PpoConfig(horizon=8, epochs=1, minibatches=1, hidden=(8,))
     config = TrainConfig(steps=128, num_worlds=8, num_threads=1, evaluate_episodes=2, ppo=ppo)
-    return paddock.train("cartpole-balance", config=config, runs_dir=tmp_path_factory.mktemp("runs")).path
+    return paddock.train(BRIEF_CARTPOLE, config=config, runs_dir=tmp_path_factory.mktemp("runs")).path
 
 
 @pytest.fixture

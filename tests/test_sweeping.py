@@ -8,13 +8,15 @@ import time
 from pathlib import Path
 
 import pytest
+from optuna.trial import create_trial
 
+from brief_tasks import BRIEF_CARTPOLE
 from paddock.cli import main
 from paddock.errors import PaddockError
 from paddock.messages import SweepCard
 from paddock.sweep_plot import plot_sweep
 from paddock.sweep_space import axis, nested, setting
-from paddock.sweeping import Sweep, importance
+from paddock.sweeping import TELLING, Sweep, importance
 
 QUICK = {"steps": 6000, "num_worlds": 16, "evaluate_every": 2, "evaluate_episodes": 4, "num_threads": 1, "watch_worlds": 0}
 
@@ -22,7 +24,7 @@ QUICK = {"steps": 6000, "num_worlds": 16, "evaluate_every": 2, "evaluate_episode
 def card_of(folder: Path, **changes: object) -> SweepCard:
     told: dict[str, object] = {
         "name": "poles",
-        "task": "cartpole-balance",
+        "task": BRIEF_CARTPOLE,
         "preset": "debug",
         "settings": QUICK,
         "vary": {"ppo.learning_rate": "1e-9:1e-2:log", "ppo.hidden": "16,16|32,32"},
@@ -50,7 +52,13 @@ def test_trials_are_runs_and_those_that_fall_behind_are_cut_short(tmp_path: Path
     best = sweep.best()
     assert best is not None
     assert best.value == max(row.value for row in rows if row.state == "complete" and row.value is not None)
-    assert sum(importance(sweep).values()) == pytest.approx(1.0)
+    assert importance(sweep) == {}  # so few trials explain nothing
+    done = sweep.study.get_trials()[0]
+    for i in range(TELLING):
+        params = {"ppo.learning_rate": 10.0 ** (-2 - i / 2), "ppo.hidden": ("16,16", "32,32")[i % 2]}
+        sweep.study.add_trial(create_trial(params=params, distributions=done.distributions, value=-float(i)))
+    weights = importance(sweep)
+    assert sum(weights.values()) == pytest.approx(1.0) and weights["ppo.learning_rate"] > 0.7
     assert plot_sweep(sweep, tmp_path / "sweep.png").stat().st_size > 10_000
     assert sweep.work() == 0  # there are as many as were asked for
 
@@ -81,12 +89,13 @@ def test_the_command_searches_shows_and_goes_on(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     words = ["sweep", "cartpole-balance", "--preset", "debug", "--vary", "ppo.horizon=8,16", "--name", "short"]
-    words += ["--set", "steps=2e3", "num-worlds=8", "evaluate-every=0", "evaluate-episodes=2", "--workers", "2"]
+    words += ["--steps", "2e3", "--num-worlds", "8", "--set", "evaluate-every=0", "evaluate-episodes=2", "--workers", "2"]
     assert main([*words, "--trials", "2"]) == 0
     assert main([*words, "--trials", "3"]) == 0
     told = capsys.readouterr().out
     assert "2 of 3 trials done" in told
-    assert "Train with the best  paddock train cartpole-balance --preset debug --ppo.horizon" in told
+    best = "paddock train cartpole-balance --preset debug --steps 2000 --num-worlds 8 --evaluate-every 0 --evaluate-episodes 2"
+    assert f"Train with the best  {best} --ppo.horizon " in told
     assert (tmp_path / "sweeps" / "short" / "sweep.png").exists()
     assert main(["sweeps"]) == 0
     assert "3/3" in capsys.readouterr().out

@@ -19,29 +19,19 @@ from paddock.tasks import gait
 from paddock.tasks.finding import find_task
 
 WITH_SUCCESS = [name for name in OWN_TASKS if find_task(name).success is not None]
-EPISODES = 100
+EPISODES = 60
 
 
 @pytest.mark.parametrize("name", WITH_SUCCESS)
-def test_a_scripted_controller_shows_the_task_is_possible(name: str) -> None:
-    score = play(name, agent="scripted", episodes=EPISODES, num_worlds=EPISODES, seed=3)
-    assert score.success is not None and score.success.count >= 0.95 * EPISODES
-
-
-@pytest.mark.parametrize("agent", ["zero", "random"])
-@pytest.mark.parametrize("name", WITH_SUCCESS)
-def test_doing_nothing_or_anything_fails(name: str, agent: str) -> None:
-    score = play(name, agent=agent, episodes=EPISODES, num_worlds=EPISODES, seed=4)
-    assert score.success is not None
-    assert score.success.count < 0.1 * EPISODES
-
-
-@pytest.mark.parametrize("name", WITH_SUCCESS)
-def test_success_is_what_reward_pays_for(name: str) -> None:
-    returns = {
-        agent: play(name, agent=agent, episodes=20, num_worlds=20, seed=5).mean_return for agent in ("zero", "random", "scripted")
-    }
-    assert returns["scripted"] > max(returns["zero"], returns["random"])
+def test_a_task_is_possible_and_not_by_chance_and_rewards_who_does_it(name: str) -> None:
+    scripted, zero, random = (
+        play(name, agent=agent, episodes=EPISODES, num_worlds=EPISODES, seed=seed)
+        for agent, seed in (("scripted", 3), ("zero", 4), ("random", 4))
+    )
+    assert scripted.success is not None and scripted.success.count >= 0.95 * EPISODES
+    for score in (zero, random):
+        assert score.success is not None and score.success.count < 0.1 * EPISODES
+        assert score.mean_return < scripted.mean_return
 
 
 def test_quadruped_balance_has_the_37_observations_it_promises() -> None:

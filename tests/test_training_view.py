@@ -79,7 +79,7 @@ def test_a_pipe_gets_plain_lines(now: list[float]) -> None:
 def test_what_is_not_known_yet_is_a_dash(now: list[float]) -> None:
     view, out = lines()
     view.show(FIRST)
-    view.show(replace(FIRST, share=1.0, seconds=0.0, numbers={"episode/return": math.nan}))
+    view.show(replace(FIRST, updates=2, share=1.0, seconds=0.0, numbers={"episode/return": math.nan}))
     assert [line[16:].split() for line in out.getvalue().splitlines()[1:]] == [
         ["24,576", "steps", "-/s", "eta", "4:57"],
         ["24,576", "steps", "-/s", "return", "-", "eta", "0:00"],
@@ -97,6 +97,8 @@ def test_lines_come_now_and_then_and_at_the_end(now: list[float]) -> None:
     view.show(replace(LATER, env_steps=777, share=1.0))
     assert "777 steps" in out.getvalue().splitlines()[-1]
     assert out.getvalue().count("evaluation: ") == 1  # said when it is new, not every time
+    view.show(replace(LATER, env_steps=777, share=1.0, evaluation="success 1.00"))  # the one at the end comes after the last line
+    assert "777 steps" in out.getvalue().splitlines()[-2] and out.getvalue().endswith("evaluation: success 1.00\n")
 
 
 def test_a_pause_is_said_once(now: list[float]) -> None:
@@ -137,9 +139,9 @@ def test_the_panel_says_paused_and_what_went_wrong() -> None:
 def test_the_first_panel_has_no_rate_and_no_curve() -> None:
     text = panel(FIRST)
     assert "- steps/s" in text and "nan" not in text and not set(BARS) & set(text)
-    rising = [replace(LATER, numbers={"episode/return": float(i)}) for i in range(8)]
+    rising = [replace(LATER, updates=i, numbers={"episode/return": float(i)}) for i in range(8)]
     assert BARS in panel(*rising)
-    assert BARS in panel(*rising, *[replace(LATER, paused=True)] * 50)  # waiting is no progress
+    assert BARS in panel(*rising, *[replace(rising[-1], paused=True)] * 50)  # waiting is no progress
 
 
 def test_a_terminal_that_was_never_shown_anything_is_left_as_it_was() -> None:

@@ -286,8 +286,16 @@ def _run(name: str, args: Sequence[str]) -> int | None:
     command = COMMANDS[name]
     if command is train_commands.train:  # whose flags depend on the task
         return train_commands.train(args)
-    description = cleandoc(command.__doc__ or "").split("\nArgs:")[0].strip()
-    return tyro.cli(command, prog=f"paddock {name}", description=description, args=args, config=(tyro.conf.FlagCreatePairsOff,))
+    from paddock.typed_numbers import registry
+
+    return tyro.cli(
+        command,
+        prog=f"paddock {name}",
+        description=cleandoc(command.__doc__ or "").split("\nArgs:")[0].strip(),
+        args=args,
+        config=(tyro.conf.FlagCreatePairsOff,),
+        registry=registry(),
+    )
 
 
 def _print_help() -> None:

@@ -19,6 +19,7 @@ LAST_PART = 0.1
 """What counts as a run's end: the last tenth of its steps, or its last value where that has none."""
 GRID = 200
 """Points of a curve that seeds are taken together at."""
+LIMITS = ("steps", "minutes")
 NO_MATTER = ("seed", "num_threads", "ppo.learn_threads", "ppo.collect_threads", "wandb", "keep", "save_every_s", "record_every")
 """Settings that do not tell two trainings apart."""
 CIRCUMSTANCES = ("task", "preset", "commit", "paddock", "torch", "host", "algorithm")
@@ -65,6 +66,8 @@ class Comparison:
     """The one that did best first, if more is better."""
     differences: tuple[tuple[str, str, Difference], ...]
     """Every two groups by the judging metric, the higher one first."""
+    left_out: tuple[str, ...] = ()
+    """Runs that only repeat another: the same training with the same seed says nothing twice."""
 
 
 def select(wanted: Sequence[str], *, runs_dir: Path) -> list[Run]:
@@ -89,7 +92,17 @@ def compare(
     """Compare runs by what their records say, seeds taken together; `by` names what tells groups apart, by default any setting."""
     if len(runs) < 2:
         raise PaddockError("a comparison needs two runs or more. Which there are: paddock runs")
-    labels = label(runs, by)
+    tasks = sorted({run.card.setup.task for run in runs})
+    if len(tasks) > 1 and "task" not in by:
+        raise PaddockError(
+            f"these runs are of {len(tasks)} tasks ({', '.join(tasks)}), whose returns measure different things. "
+            "Name runs of one task, or group them by it on purpose: --by task"
+        )
+    known = runs
+    runs = _once_each(known)
+    if len(runs) < 2:
+        raise PaddockError(f"these {len(known)} runs are one training with one seed, repeated: there is nothing to compare.")
+    labels = label(runs, by, but=LIMITS if at else ())
     recorded = [name for name in metrics if any(name in run.curves() for run in runs)]
     if metrics[0] not in recorded:
         raise unknown("scalar of these runs:", metrics[0], sorted({name for run in runs for name in run.curves()}))
@@ -104,13 +117,28 @@ def compare(
         for i, better in enumerate(judged)
         for worse in judged[i + 1 :]
     ]
-    return Comparison(metrics=tuple(recorded), at=at, groups=tuple(groups), differences=tuple(differences))
+    left_out = tuple(run.path.name for run in known if run not in runs)
+    return Comparison(metrics=tuple(recorded), at=at, groups=tuple(groups), differences=tuple(differences), left_out=left_out)
 
 
-def label(runs: Sequence[Run], by: Sequence[str] = ()) -> list[str]:
-    """What tells each run from the others, in a few words; runs that differ in their seed alone are called the same."""
+def _once_each(runs: Sequence[Run]) -> list[Run]:
+    """Of each training with each seed the run that came the furthest: a repetition is no other seed."""
+    furthest: dict[tuple[object, ...], Run] = {}
+    for run in runs:
+        setup = run.card.setup
+        settings = {name: _word(value) for name, value in _flat(setup.config).items() if name == "seed" or name not in NO_MATTER}
+        key = (setup.source.sha256, _circumstances(run)["commit"], setup.torch, setup.paddock, setup.host, *settings.items())
+        other = furthest.get(key)
+        if other is None or other.card.progress.env_steps <= run.card.progress.env_steps:
+            furthest[key] = run
+    chosen = list(furthest.values())
+    return [run for run in runs if run in chosen]
+
+
+def label(runs: Sequence[Run], by: Sequence[str] = (), *, but: Sequence[str] = ()) -> list[str]:
+    """What tells each run from the others, in a few words; runs that differ in their seed, or in `but`, are called the same."""
     known = [{**_circumstances(run), **_flat(run.card.setup.config)} for run in runs]
-    names = list(by) or ["task", *(name for name in known[0] if name not in (*NO_MATTER, *CIRCUMSTANCES))]
+    names = list(by) or ["task", *(name for name in known[0] if name not in (*NO_MATTER, *CIRCUMSTANCES, *but))]
     for name in by:
         if not any(name in own for own in known):
             raise unknown("setting", name, sorted({name for own in known for name in own}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from paddock.comparing import Comparison, Group
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 BAND = 0.18
+LETTERS_PER_INCH, LINE_INCHES = 13.0, 0.15
+"""Of the names of groups, below the panels."""
 COLOURS = ("#2563a8", "#c2410c", "#15803d", "#7e22ce", "#a16207", "#0e7490", "#be123c", "#4d7c0f")
 
 
@@ -20,10 +23,15 @@ def plot_comparison(comparison: Comparison, path: Path, *, title: str = "") -> P
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
+    from matplotlib.lines import Line2D
 
     metrics, groups = comparison.metrics, comparison.groups
     colours = {group.label: COLOURS[i % len(COLOURS)] for i, group in enumerate(groups)}
-    figure, panels = plt.subplots(1, 1 + len(metrics), figsize=(4.2 * (1 + len(metrics)), 3.2), squeeze=False, layout="constrained")
+    width = 4.2 * (1 + len(metrics))
+    names = [fill(_name(group), round(LETTERS_PER_INCH * width)) for group in groups]
+    lines = sum(1 + name.count("\n") for name in names)
+    size = (width, 3.2 + LINE_INCHES * lines)
+    figure, panels = plt.subplots(1, 1 + len(metrics), figsize=size, squeeze=False, layout="constrained")
     *over_time, ends = panels[0]
     for metric, panel in zip(metrics, over_time, strict=True):
         _draw_curves(panel, metric, groups, colours, at=comparison.at)
@@ -32,13 +40,19 @@ def plot_comparison(comparison: Comparison, path: Path, *, title: str = "") -> P
         panel.tick_params(labelsize=8)
         panel.spines[["top", "right"]].set_visible(False)
         panel.grid(alpha=0.25)
-    over_time[0].legend(fontsize=7, frameon=False)
+    marks = [Line2D([], [], color=colours[group.label], linewidth=2) for group in groups]
+    figure.legend(marks, names, loc="outside lower left", fontsize=7, frameon=False)
     if title:
         figure.suptitle(title, fontsize=10, x=0.01, ha="left", fontweight="bold")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=130)
     plt.close(figure)
     return path
+
+
+def _name(group: Group) -> str:
+    seeds = len(group.runs)
+    return f"{group.label}  ({seeds} seed{'s' * (seeds != 1)})"
 
 
 def _draw_curves(panel: Axes, metric: str, groups: tuple[Group, ...], colours: dict[str, str], *, at: int) -> None:
@@ -48,8 +62,7 @@ def _draw_curves(panel: Axes, metric: str, groups: tuple[Group, ...], colours: d
         if metric not in group.curves:
             continue
         curves, colour = group.curves[metric], colours[group.label]
-        seeds = len(group.runs)
-        panel.plot(curves.step, curves.middle, color=colour, label=f"{group.label}  ({seeds} seed{'s' * (seeds != 1)})")
+        panel.plot(curves.step, curves.middle, color=colour)
         panel.fill_between(curves.step, curves.low, curves.high, color=colour, alpha=BAND, linewidth=0)
     if at:
         panel.axvline(at, color="#888888", linewidth=0.8, linestyle=":")
@@ -69,6 +82,6 @@ def _draw_ends(panel: Axes, metric: str, groups: tuple[Group, ...], colours: dic
         panel.plot([reached.low, reached.high], [place, place], color=colour, linewidth=5, alpha=0.35, solid_capstyle="butt")
         panel.plot([reached.middle], [place], "|", color=colour, markersize=14, markeredgewidth=2)
         panel.plot(group.values[metric], [place] * len(group.values[metric]), ".", color=colour, markersize=6)
-    panel.set_yticks(range(len(known)), [group.label for group in known], fontsize=7)
+    panel.set_yticks([])
     panel.set_ylim(-0.6, len(known) - 0.4)
     panel.set_title(f"{metric.replace('/', ' ')} at the end", fontsize=9, loc="left")

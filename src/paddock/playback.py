@@ -164,8 +164,8 @@ def frames(
 
 def recorded_model(recording: Recording, name: str) -> mujoco.MjModel:
     """MODEL_FILE or LOOK_FILE, compiled from what is in the recording alone."""
-    if not recording.is_model_intact:
-        raise PaddockError(f"the model in {recording.path} is not the one that was recorded. {recording.missing}")
+    if not recording.is_model_intact or name in recording.changed_files:
+        raise PaddockError(f"{name} in {recording.path} is not the one that was recorded. {recording.missing}")
     mujoco.set_mju_user_warning(lambda message: None)  # or the engine starts a log file in the working folder
     check_contained(recording.models[name], recording.assets)
     try:

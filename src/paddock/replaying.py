@@ -138,7 +138,10 @@ def _verify(recording: Recording, world: int, first: int, last: int | None, adva
     if not playback.steps:
         return _Result(0, 0, None)
     if not 0 <= first < max(end, 1):
-        raise PaddockError(f"first is {first} and last is {last}; world {world} has the steps 0 to {playback.steps - 1}.")
+        dt = recording.header.control_dt
+        asked = f"{first} ({first * dt:g} s) to {'the end' if last is None else f'{last} ({last * dt:g} s)'}"
+        known = f"the steps 0 to {playback.steps - 1}, {playback.steps * dt:g} s"
+        raise PaddockError(f"nothing was recorded from step {asked}: world {world} has {known}.")
     start = max(keyframe.step for keyframe in playback.track.keyframes if keyframe.step <= first)
     playback.seek(start)
     keyframes = 0
@@ -190,7 +193,7 @@ def show(report: ReplayReport) -> None:
     table.add_row("file", f"{report.condition}. {report.missing}".strip())
     worlds = f"world{'s' * (len(report.worlds) > 1)} {', '.join(map(str, report.worlds))}"
     steps = f"{report.verified:,} of {report.recorded:,} verified"
-    table.add_row("steps", f"{steps} in {worlds}, over {report.keyframes:,} keyframes")
+    table.add_row("steps", f"{steps} in {worlds}, over {report.keyframes:,} keyframe{'s' * (report.keyframes != 1)}")
     if report.divergence is not None:
         table.add_row("differs", _sentence(report.divergence))
     for line in report.differences:

@@ -113,8 +113,15 @@ def examine(
         conditions=tuple(conditions),
         rows=rows,
         hardest=ablate,
-        ablations=tuple(sorted(ablations, key=lambda found: merit(found.alone) - merit(found.without))),
+        ablations=tuple(sorted(ablations, key=_harmlessness)),
     )
+
+
+def is_by_return(found: Robustness) -> bool:
+    """Whether only the return tells anything: the task knows no success, or nothing ever succeeded."""
+    cells = [cell for row in found.rows for cell in row.cells]
+    cells += [cell for ablation in found.ablations for cell in (ablation.alone, ablation.without)]
+    return not any(cell.success is not None and cell.success.count for cell in cells)
 
 
 def evaluations(task: Task, *, runs: int, conditions: Sequence[str], ablate: str) -> int:
@@ -133,6 +140,11 @@ def write_robustness(found: Robustness, folder: Path) -> Path:
     file = folder / "robustness.json"
     write_file(file, json.dumps(asdict(found), indent=2).encode())
     return file
+
+
+def _harmlessness(found: Ablation) -> tuple[float, float]:
+    """How much better the policy does under this alone than under all but this; the return judges where success is equal."""
+    return merit(found.alone) - merit(found.without), found.alone.mean_return - found.without.mean_return
 
 
 def _without(parts: Mapping[str, Randomizer], name: str) -> dict[str, Randomizer]:

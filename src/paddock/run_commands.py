@@ -33,7 +33,7 @@ def evaluate(
     seed: int = 0,
     checkpoint: str = "best",
     randomize: str = "",
-    video: bool = True,
+    video: Annotated[bool, tyro.conf.arg(help_behavior_hint="")] = True,
     runs_dir: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("runs"),
 ) -> None:
     """Score a run's policy on seeds it never trained on, beside zero and random agents; film its best and worst episode.
@@ -49,7 +49,7 @@ def evaluate(
         seed: Which set of episodes. No training sees any of them.
         checkpoint: best, latest, or the environment step of one.
         randomize: Other randomisation than it was trained with: none, light, default or heavy, and changes: heavy,push=off.
-        video: Film the best and the worst episode.
+        video: Leave out the films of the best and the worst episode.
         runs_dir: Where runs are kept.
     """
     from paddock import judging, scoring
@@ -128,6 +128,7 @@ def record(
     *,
     out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
     agent: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None,
+    checkpoint: str = "best",
     seconds: float = 20.0,
     seed: int = 0,
     runs_dir: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("runs"),
@@ -142,6 +143,7 @@ def record(
         what: A task, or a run.
         out: The .mcap file; by default in the run's recordings, or named after the task.
         agent: Who plays: zero, random or scripted. By default a run's policy, and the scripted controller of a task.
+        checkpoint: Of a run's policy: best, latest, or the environment step of one.
         seconds: Simulated time to record.
         seed: Equal seeds give equal episodes.
         runs_dir: Where runs are kept.
@@ -160,7 +162,7 @@ def record(
         act = find_agent(agent or "scripted", task)
     else:
         task, path = found.task, out or found.folder.recordings / f"{agent or 'policy'}-seed-{seed}.mcap"
-        act = find_agent(agent, task) if agent else acting(found.load().policy)
+        act = find_agent(agent, task) if agent else acting(found.load(checkpoint_of(checkpoint)).policy)
     path.parent.mkdir(parents=True, exist_ok=True)
     with progress("steps", seconds / task.control_dt) as advance:
         steps = record_episodes(task, act, path, seconds=seconds, seed=seed, advance=advance)
@@ -222,7 +224,7 @@ def replay(
 
 def runs(
     action: Literal["list", "archive", "restore", "delete", "empty-trash", "plot"] = "list",
-    run: Annotated[str, tyro.conf.arg(metavar="RUN")] = "",
+    run: Annotated[str, tyro.conf.arg(metavar="[RUN]", help_behavior_hint="")] = "",
     /,
     *,
     json: bool = False,

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import os
 import signal
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from copy import deepcopy
 from dataclasses import replace
+from pathlib import Path
 
 from torch import Tensor
 
@@ -23,7 +25,7 @@ from paddock.messages import BestCheckpoint, CheckpointCard, RunProgress
 from paddock.monitoring import Monitor, causes_of, step_columns
 from paddock.recording import record_episodes
 from paddock.runs.atomic import beside
-from paddock.runs.checkpoints import Checkpoint
+from paddock.runs.checkpoints import Checkpoint, Checkpoints
 from paddock.runs.folder import FORMAT, RunFolder, now
 from paddock.runs.live import Live
 from paddock.runs.logbook import Logbook
@@ -31,13 +33,18 @@ from paddock.runs.telemetry import Telemetry, rewind
 from paddock.runs.tensorboard_mirror import TensorBoardSink
 from paddock.runs.wandb_mirror import WandbMirror
 from paddock.scoring import Score
-from paddock.training_view import Glance, View
+from paddock.training_view import Glance, Nobody, View
 
 BEAT_S = 2.0
 PAUSE_S = 0.2
 FLUSH_S = 1.0
 """How long a checkpoint waits for the telemetry's disk."""
 SHOWN_TROUBLES = 5
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class StoppedAtOnce(KeyboardInterrupt):
+    """Ctrl-C, and again before the update had ended."""
 
 
 class Sitting:
@@ -67,6 +74,7 @@ class Sitting:
         self._began, self._before_s, self._due_beat, self._due_save = time.monotonic(), 0.0, 0.0, 0.0
         self._rates: list[tuple[float, int]] = []
         self._saved_at = -1  # update
+        self._is_cut = False  # by an error or a hurry, in the middle of something
 
     def train(self) -> None:
         """Run until a limit, or until somebody says stop; the record is whole when this returns or raises."""
@@ -98,12 +106,16 @@ class Sitting:
                 self._mirror = WandbMirror(run.path, project=self.config.wandb)
                 self._mirror.start()
                 stack.callback(self._mirror.stop)
-            stack.callback(self.view.close)
+            stack.callback(lambda: self._tell(lambda view: view.close()))
             self._say("resumed" if self.resumed else "started", env_steps=self.env_steps, num_worlds=env.num_worlds)
+            for refusal in self.checkpoint.passed_over if self.checkpoint else ():
+                self._trouble(f"went on from {self.env_steps:,} steps: {refusal}")
             try:
                 self._loop(stopping)
+            except StoppedAtOnce:
+                self._is_cut, self.status, self.detail = True, "stopped", "Ctrl-C twice: not saved since the last checkpoint"
             except BaseException as error:
-                self.status, self.detail = "failed", f"{type(error).__name__}: {error}"
+                self._is_cut, self.status, self.detail = True, "failed", f"{type(error).__name__}: {error}"
                 raise
             finally:
                 self._end()
@@ -156,7 +168,7 @@ class Sitting:
         rate = (steps - before) / (at - then) if at > then else math.nan
         self.numbers = self.monitor.numbers() | {f"learn/{name}": value for name, value in learned.items()} | {"steps_per_s": rate}
         self.telemetry.scalars(self.env_steps, self.numbers)
-        self.view.show(self._glance())
+        self._tell(lambda view: view.show(self._glance()))
 
     def _evaluate(self) -> BestCheckpoint | None:
         """Score the policy on fixed seeds; returns the score where it is better than ever."""
@@ -167,6 +179,7 @@ class Sitting:
         seen = {"return": found.mean_return, "length": found.mean_length} | ({} if rate is None else {"success": rate})
         self.telemetry.scalars(self.env_steps, {f"evaluation/{name}": value for name, value in seen.items()})
         self.log.write("evaluated", env_steps=self.env_steps, **seen)
+        self._tell(lambda view: view.show(self._glance()))
         candidate = BestCheckpoint(env_steps=self.env_steps, success=rate, mean_return=found.mean_return)
         return candidate if self.best is None or _merit(candidate) > _merit(self.best) else None
 
@@ -189,7 +202,29 @@ class Sitting:
         self._due_save = time.monotonic() + self.config.save_every_s
         if self._saved_at == self.updates:
             return
-        card = CheckpointCard(
+        self.telemetry.flush(timeout=FLUSH_S)  # so that a run that goes on from here misses nothing before it
+        try:
+            self.run.checkpoints.save(self._tensors(), self._checkpoint_card(), keep=self.config.keep, best=best)
+        except OSError as refusal:
+            self._trouble(f"no checkpoint at {self.env_steps:,} steps: {refusal.strerror or refusal}")
+            return
+        self._saved_at, self.best = self.updates, best or self.best
+        self.log.write("saved", env_steps=self.env_steps, updates=self.updates)
+
+    def _rescue(self) -> None:
+        """Where the run's disk refused its last checkpoint, put it where temporary files go, and say so."""
+        if self._saved_at == self.updates:
+            return
+        card, shelter = self._checkpoint_card(), Path(tempfile.gettempdir()) / f"rescued-{self.run.path.name}"
+        try:
+            saved = Checkpoints(shelter).save(self._tensors(), card, keep=1)
+        except OSError as refusal:
+            self._trouble(f"what was learned since the last checkpoint is lost: {shelter}: {refusal.strerror or refusal}")
+            return
+        self._trouble(f"the last checkpoint is in {saved}: make room, then move it into {self.run.checkpoints.folder}")
+
+    def _checkpoint_card(self) -> CheckpointCard:
+        return CheckpointCard(
             format=FORMAT,
             run=self.run.path.name,
             task=self.env.task.name,
@@ -199,14 +234,6 @@ class Sitting:
             updates=self.updates,
             seconds=self.seconds,
         )
-        self.telemetry.flush(timeout=FLUSH_S)  # so that a run that goes on from here misses nothing before it
-        try:
-            self.run.checkpoints.save(self._tensors(), card, keep=self.config.keep, best=best)
-        except OSError as refusal:
-            self._trouble(f"no checkpoint at {self.env_steps:,} steps: {refusal.strerror or refusal}")
-            return
-        self._saved_at, self.best = self.updates, best or self.best
-        self.log.write("saved", env_steps=self.env_steps, updates=self.updates)
 
     def _tensors(self) -> dict[str, Tensor]:
         parts = {"learner": self.learner.state(), "env": self.env.save(), "monitor": self.monitor.save()}
@@ -238,7 +265,7 @@ class Sitting:
         while self.status == "paused" and not self.detail and not stopping():
             self._began = time.monotonic()  # the time does not count
             self._beat(force=True)
-            self.view.show(replace(self._glance(), paused=True))
+            self._tell(lambda view: view.show(replace(self._glance(), paused=True)))
             time.sleep(PAUSE_S)
             self._obey(self.live.commands(), stopping)
         self.status, self._began = "running", time.monotonic()
@@ -292,8 +319,17 @@ class Sitting:
     def _trouble(self, text: str) -> None:
         if text not in self.troubles:
             self.troubles.append(text)
-            self.view.note(f"! {text}")
+            self._tell(lambda view: view.note(f"! {text}"))
         self.log.write("trouble", "warning", text=text)
+
+    def _tell(self, what: Callable[[View], None]) -> None:
+        """Show somebody; that a terminal or a pipe has gone away is no reason to stop."""
+        try:
+            what(self.view)
+        except (OSError, SystemExit) as gone:  # rich ends the process where a pipe is broken
+            self.view = Nobody()
+            why = gone.strerror if isinstance(gone, OSError) else "broken pipe"
+            self._trouble(f"nobody could be shown this any more: {why}")
 
     def _say(self, event: str, **values: object) -> None:
         self.log.write(event, **values)
@@ -314,9 +350,10 @@ class Sitting:
         )
 
     def _end(self) -> None:
-        """Leave everything written; after an error too, since the last update was whole when it was saved."""
-        if self.status != "failed":
+        """Leave everything written; what was cut short in an update has its last checkpoint."""
+        if not self._is_cut:
             self.save()
+            self._rescue()
         self._say(self.status, detail=self.detail, env_steps=self.env_steps)
         self.telemetry.flush()
         self._beat(force=True)
@@ -338,13 +375,14 @@ def stop_signals() -> Iterator[Callable[[], str]]:
 
     def hear(number: int, frame: object) -> None:
         if heard and number == signal.SIGINT:
-            raise KeyboardInterrupt
+            raise StoppedAtOnce
         heard.append(signal.Signals(number).name)
 
     if threading.current_thread() is not threading.main_thread():
         yield lambda: ""
         return
-    before = {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM)}
+    wanted = [number for number in STOPPING if signal.getsignal(number) is not signal.SIG_IGN]  # as nohup has it
+    before = {number: signal.signal(number, hear) for number in wanted}
     try:
         yield lambda: heard[0] if heard else ""
     finally:

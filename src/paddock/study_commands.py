@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,10 +19,10 @@ SHOWN = 6
 
 
 def compare(
-    runs: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="RUN")],
+    runs: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="RUN...", help_behavior_hint="(required)")],
     *,
     metric: tuple[str, ...] = ("evaluation/return", "evaluation/success"),
-    by: tuple[str, ...] = (),
+    by: Annotated[tuple[str, ...], tyro.conf.arg(help_behavior_hint="")] = (),
     at: int = 0,
     json: bool = False,
     out: Annotated[Path, tyro.conf.arg(metavar="FILE")] = Path("out/compare.png"),
@@ -63,10 +64,10 @@ def compare(
 
 
 def robustness(
-    runs: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="RUN")],
+    runs: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="RUN...", help_behavior_hint="(required)")],
     *,
     under: tuple[str, ...] = ("none", "light", "default", "heavy"),
-    ablate: bool = True,
+    ablate: Annotated[bool, tyro.conf.arg(help_behavior_hint="")] = True,
     episodes: int = 100,
     seed: int = 0,
     checkpoint: str = "best",
@@ -87,7 +88,7 @@ def robustness(
     Args:
         runs: Runs of one task: folders, ids, parts of ids (all runs that have it), or `latest`.
         under: Conditions: none, light, default, heavy or own, with changes: heavy,friction=0.5:1.5,push=off.
-        ablate: Take the hardest condition apart for the first run.
+        ablate: Do not take the hardest condition apart for the first run.
         episodes: Episodes of each evaluation, on seeds that no training sees.
         seed: Which set of episodes.
         checkpoint: best, latest, or the environment step of one.
@@ -215,6 +216,7 @@ def parity(
 
 
 def _show_robustness(seen: Robustness) -> None:
+    from paddock.robustness import is_by_return
     from paddock.terminal import plain_table, screen
 
     table = plain_table()
@@ -223,6 +225,8 @@ def _show_robustness(seen: Robustness) -> None:
     for row in seen.rows:
         table.add_row(f"{row.trained_under}\n[dim]{row.run}[/]", *(_cell(cell) for cell in row.cells))
     screen().print(table)
+    if seen.rows[0].cells[0].success is not None and is_by_return(seen):
+        print("\nNothing succeeded under any condition, so returns judge. A policy that is good at its task tells more.")
     if not seen.ablations:
         return
     table = plain_table()
@@ -235,11 +239,10 @@ def _show_robustness(seen: Robustness) -> None:
 
 
 def _cell(cell: Cell) -> str:
-    """Success with its interval below, or the return."""
+    """Success with its interval, and the return below."""
     if cell.success is None:
         return f"{cell.mean_return:.1f}"
-    low, high = cell.success.interval
-    return f"{cell.success.value:.2f}\n[dim]{low:.2f} to {high:.2f}[/]"
+    return f"{cell.success}\n[dim]return {cell.mean_return:.1f}[/]"
 
 
 def _comparison_json(comparison: Comparison) -> str:
@@ -251,7 +254,16 @@ def _comparison_json(comparison: Comparison) -> str:
         group["curves"] = {
             metric: {name: own.tolist() for name, own in curves.items()} for metric, curves in group["curves"].items()
         }
-    return dumps(words)
+    return dumps(_without_nan(words), allow_nan=False)
+
+
+def _without_nan(value: object) -> object:
+    """The same with null for what nobody knows: JSON has no NaN."""
+    if isinstance(value, dict):
+        return {name: _without_nan(own) for name, own in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(own) for own in value]
+    return None if isinstance(value, float) and isnan(value) else value
 
 
 def _show_comparison(comparison: Comparison) -> None:
@@ -271,6 +283,9 @@ def _show_comparison(comparison: Comparison) -> None:
     steps = {group.env_steps for group in comparison.groups}
     if not comparison.at and max(steps) > 1.05 * min(steps):
         print(f"\nThe groups have trained for different lengths. Compare them where all have been: --at {min(steps)}")
+    if comparison.left_out:
+        count = len(comparison.left_out)
+        print(f"\n{count} run{'s' * (count > 1)} left out: the same training with the same seed, which shows nothing new.")
     print()
     for difference in comparison.differences[:SHOWN]:
         print(verdict(difference, comparison.metrics[0]))

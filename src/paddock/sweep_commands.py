@@ -7,6 +7,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from paddock.errors import PaddockError
+from paddock.train_commands import where
 
 if TYPE_CHECKING:
     import tyro
@@ -21,15 +22,19 @@ def sweep(
     task: Annotated[str, tyro.conf.arg(metavar="TASK")],
     /,
     *,
-    vary: Annotated[tuple[str, ...], tyro.conf.arg(metavar="SETTING=VALUES")] = (),
-    set: Annotated[tuple[str, ...], tyro.conf.arg(metavar="SETTING=VALUE")] = (),  # noqa: A002 - the flag is --set
+    vary: Annotated[tuple[str, ...], tyro.conf.arg(metavar="SETTING=VALUES", help_behavior_hint="")] = (),
+    set: Annotated[tuple[str, ...], tyro.conf.arg(metavar="SETTING=VALUE", help_behavior_hint="")] = (),  # noqa: A002 - the flag is --set
     trials: int = 20,
     workers: int = 1,
     name: str = "",
     preset: str = "default",
     objective: str = "evaluation/return",
     minimize: bool = False,
-    prune: bool = True,
+    steps: int = 0,
+    minutes: float = 0.0,
+    num_worlds: int = 0,
+    sim: str = "",
+    prune: Annotated[bool, tyro.conf.arg(help_behavior_hint="")] = True,
     seed: int = 0,
     runs_dir: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("runs"),
     sweeps_dir: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("sweeps"),
@@ -40,7 +45,8 @@ def sweep(
 
     Examples:
         paddock sweep cartpole-swingup --vary ppo.learning_rate=1e-4:1e-2:log ppo.horizon=8:64 --trials 20
-        paddock sweep quadruped-walk --vary ppo.hidden=128,128|256,128 ppo.target_kl=0.005,0.01,0.02 --set minutes=3 --workers 2
+        paddock sweep quadruped-walk --vary "ppo.hidden=128,128|256,128" ppo.target_kl=0.005,0.01,0.02 --minutes 3 --workers 2
+        paddock sweep cartpole-swingup --vary ppo.discount=0.98,0.99,0.995 --set ppo.horizon=32 ppo.epochs=4 --trials 9
         paddock sweeps show NAME
 
     Args:
@@ -53,7 +59,12 @@ def sweep(
         preset: The task's preset that trials begin from.
         objective: The scalar of a run's record that judges it, by its last value.
         minimize: Less of it is better.
-        prune: Stop trials whose objective is below the median of the others at the same step.
+        steps: Environment steps of each trial, over all worlds; 0 for the preset's own. Short for --set steps=...
+        minutes: Minutes of each trial; 0 for the preset's own.
+        num_worlds: Worlds of each trial; 0 for the preset's own.
+        sim: What steps the worlds; the preset's own by default.
+        prune: Let every trial run to its end; by default one is stopped whose objective is below the median of the others
+            at the same step.
         seed: Of the search and of every training.
         runs_dir: Where the trials' runs are kept.
         sweeps_dir: Where sweeps are kept.
@@ -67,7 +78,8 @@ def sweep(
 
     if workers < 1:
         raise PaddockError(f"workers is {workers}; wanted 1 or more.")
-    told: dict[str, object] = {"seed": seed} | _settings(set)
+    flags = {"steps": steps, "minutes": minutes, "num_worlds": num_worlds, "sim": sim}
+    told: dict[str, object] = {"seed": seed} | {flag: value for flag, value in flags.items() if value} | _settings(set)
     told.setdefault("num_threads", max(1, usable_cores() // workers))
     card = SweepCard(
         name=name or Path(task.partition(":")[0]).stem,
@@ -170,7 +182,7 @@ def _list(known: dict[str, Path], root: Path, *, json: bool) -> int:
 def _show(found: Sweep) -> int:
     """The trials, the best first; what mattered; a picture; and how to train with what was found."""
     from paddock.sweep_plot import plot_sweep
-    from paddock.sweeping import importance
+    from paddock.sweeping import TELLING, importance
     from paddock.terminal import plain_table, screen
 
     card, rows, best = found.card, found.rows(), found.best()
@@ -190,13 +202,16 @@ def _show(found: Sweep) -> int:
             print(f"trial {row.number} failed: {row.detail}")
     if weights := importance(found):
         print("\nWhat explains the difference: " + ", ".join(f"{name} {weight:.0%}" for name, weight in weights.items()))
+    elif len(card.vary) > 1 and judged:
+        print(f"\nWhat explains the difference shows from {TELLING} complete trials on.")
     if judged:
         print(f"\nwrote {plot_sweep(found, found.path / 'sweep.png')}")
     if best is not None:
-        words = " ".join(f"{_flag(name)} {_typed(value)}" for name, value in best.settings.items())
-        where = "" if card.preset == "default" else f" --preset {card.preset}"
-        print(f"\nTrain with the best  paddock train {quote(card.task)}{where} {words}")
-        print(f"Look at it           paddock evaluate {best.run}")
+        chosen = {name: value for name, value in card.settings.items() if name not in ("seed", "num_threads")} | best.settings
+        words = " ".join(f"{_flag(name)} {_typed(value)}" for name, value in chosen.items())
+        preset = "" if card.preset == "default" else f" --preset {card.preset}"
+        print(f"\nTrain with the best  paddock train {quote(card.task)}{preset} {words} --seed {card.seed + 1}")
+        print(f"Look at it           paddock evaluate {best.run}{where(Path(card.runs_dir) / best.run)}")
     return 0
 
 

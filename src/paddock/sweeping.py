@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 CARD, STUDY, LOCK = "sweep.json", "study.db", "lock"
 PATIENCE_S = 60.0
 """How long SQLite waits for another worker."""
+TELLING = 10
+"""Complete trials from which on it is said which setting mattered: fewer explain anything by chance."""
 UNJUDGED = 4
 """Trials that run to their end before any is cut short, because there is nothing to compare them with."""
 
@@ -235,7 +237,7 @@ def importance(sweep: Sweep) -> dict[str, float]:
     optuna = _optuna()
     study = sweep.study
     complete = [row for row in sweep.rows() if row.state == "complete"]
-    if len(complete) < UNJUDGED:
+    if len(complete) < TELLING:
         return {}
     evaluator = optuna.importance.PedAnovaImportanceEvaluator()
     return dict(optuna.importance.get_param_importances(study, evaluator=evaluator))

@@ -23,12 +23,12 @@ def train(args: Sequence[str]) -> int:
     asked = parse(args)
     from rich.console import Console
 
-    from paddock.configuring import plan, settle
+    from paddock.configuring import plan
     from paddock.trained import Run
-    from paddock.training import command_line, start
+    from paddock.training import check, command_line, start
     from paddock.training_view import view_for
 
-    settled = settle(asked.settings)
+    settled = check(asked.task, asked.settings)
     print(f"Training {asked.task}: {plan(settled)}. Ctrl-C stops it and keeps everything.\n", flush=True)
     folder = start(
         asked.task,
@@ -111,10 +111,13 @@ def _farewell(run: Run) -> int:
     for trouble in progress.troubles:
         print(f"! {trouble}")
     which = f"{run.path.name}{where(run.path)}"
-    print(f"\nEvaluate  paddock evaluate {which}")
-    print(f"Export    paddock export {which}")
-    print(f"Go on     paddock resume {which}{'' if progress.status == 'stopped' else ' --minutes 5'}")
-    return 0
+    if run.folder.checkpoints.steps():
+        print(f"\nEvaluate  paddock evaluate {which}")
+        print(f"Export    paddock export {which}")
+        print(f"Go on     paddock resume {which}{'' if progress.status == 'stopped' else ' --minutes 5'}")
+        return 0
+    print("\nThe run has no checkpoint: there is nothing yet to evaluate, to export or to go on from.")
+    return 1
 
 
 def where(path: Path) -> str:

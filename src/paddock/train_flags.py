@@ -1,7 +1,6 @@
 """The flags of `paddock train`: every setting, with the defaults of the task, preset and file that were named."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +14,7 @@ from paddock.runs.folder import RunFolder, find_run
 from paddock.tasks import TASK_NAMES
 from paddock.tasks.finding import find_task
 from paddock.trained import RUNS_DIR
+from paddock.typed_numbers import registry
 
 HELP = """Train a task and keep a run of it. The TASK comes first.
 
@@ -46,6 +46,9 @@ def parse(args: Sequence[str]) -> Asked:
     """What the words behind `paddock train` ask for."""
     run_to_repeat, chosen = None, "default"
     if repeated := _given(args, "--like"):
+        if not args[0].startswith("-"):
+            rest = " ".join(args[1:])
+            raise PaddockError(f"--like repeats a run with its own task, so no task stands in front: paddock train {rest}")
         run_to_repeat = find_run(repeated, Path(_given(args, "--runs-dir") or RUNS_DIR))
         args = [task_to_repeat(run_to_repeat), *args]
     task, *rest = args or ["--help"]
@@ -96,36 +99,8 @@ def parse(args: Sequence[str]) -> Asked:
         description=HELP,
         args=rest,
         config=(tyro.conf.FlagCreatePairsOff,),
-        registry=_registry(),
+        registry=registry(),
     )
-
-
-def _registry() -> tyro.constructors.ConstructorRegistry:
-    """Whole numbers as people write them, 5e6 among them."""
-    registry = tyro.constructors.ConstructorRegistry()
-
-    @registry.primitive_rule
-    def _(info: tyro.constructors.PrimitiveTypeInfo) -> tyro.constructors.PrimitiveConstructorSpec[int] | None:
-        if info.type is not int:
-            return None
-        return tyro.constructors.PrimitiveConstructorSpec(
-            nargs=1,
-            metavar="INT",
-            instance_from_str=lambda words: _whole(words[0]),
-            is_instance=lambda value: type(value) is int,
-            str_from_instance=lambda value: [str(value)],
-        )
-
-    return registry
-
-
-def _whole(word: str) -> int:
-    with suppress(ValueError):
-        return int(word)
-    with suppress(ValueError):
-        if (value := float(word)).is_integer():
-            return int(value)
-    raise ValueError(f"'{word}' is not a whole number")
 
 
 def _given(args: Sequence[str], flag: str) -> str:

@@ -16,7 +16,7 @@ import torch
 
 from paddock.configuring import TrainConfig, as_words, configure, settle
 from paddock.env import Environment, make
-from paddock.errors import PaddockError
+from paddock.errors import PaddockError, unknown
 from paddock.evaluation import FIRST_EVALUATION_SEED
 from paddock.inspecting import written
 from paddock.learn.ppo import check_net, net_of
@@ -24,6 +24,7 @@ from paddock.messages import GitState, RunSetup
 from paddock.platforms import this_platform
 from paddock.runs.checkpoints import BadCheckpoint
 from paddock.runs.folder import FORMAT, RunFolder, is_alive, new_id, now
+from paddock.sims import SIM_NAMES
 from paddock.sitting import Sitting
 from paddock.sources import source_of, task_of
 from paddock.tasks.finding import find_task
@@ -47,9 +48,7 @@ def start(
     found = find_task(task)
     if isinstance(config, TrainConfig):
         config, settings = None, as_words(config) | settings
-    settled = settle(configure(found, preset=preset, file=config, flags=settings))
-    if not 0 <= settled.seed < FIRST_EVALUATION_SEED:
-        raise PaddockError(f"seed is {settled.seed}; wanted 0 to {FIRST_EVALUATION_SEED - 1:,}: the rest is kept for evaluation.")
+    settled = check(found, configure(found, preset=preset, file=config, flags=settings))
     found = with_randomization(found, settled.randomize)
     env = _classroom(found, settled)
     with torch.random.fork_rng(devices=[]):  # what cannot be learned is refused before there is a run
@@ -75,12 +74,23 @@ def start(
         torch=version("torch"),
         numpy=version("numpy"),
         python=platform.python_version(),
-        git=git_state(Path.cwd()),
+        git=git_state(Path.cwd()) or _own_git_state(),
         platform=this_platform(),
     )
     run = RunFolder.create(runs_dir, setup, task_source=content)
     Sitting(run, env, settled, view or Nobody()).train()
     return run
+
+
+def check(task: str | Path | Task, config: TrainConfig) -> TrainConfig:
+    """The config with the machine's choices settled; refused where no training could come of it."""
+    settled = settle(config)
+    if not 0 <= settled.seed < FIRST_EVALUATION_SEED:
+        raise PaddockError(f"seed is {settled.seed}; wanted 0 to {FIRST_EVALUATION_SEED - 1:,}: the rest is kept for evaluation.")
+    if settled.sim not in SIM_NAMES:
+        raise unknown("sim", settled.sim, SIM_NAMES)
+    with_randomization(find_task(task), settled.randomize)
+    return settled
 
 
 def resume(
@@ -144,6 +154,12 @@ def git_state(folder: Path) -> GitState | None:
         return GitState(commit=git("rev-parse", "HEAD"), dirty=bool(git("status", "--porcelain", "--untracked-files=no")))
     except (OSError, subprocess.SubprocessError):
         return None
+
+
+def _own_git_state() -> GitState | None:
+    """The commit of Paddock itself, where it runs from a clone: outside any repository, that is the code that trained."""
+    here = Path(__file__).resolve().parent
+    return git_state(here) if (here.parents[1] / ".git").exists() else None
 
 
 def command_line() -> tuple[str, ...]:

@@ -75,6 +75,7 @@ class Lines:
     def __init__(self, console: Console) -> None:
         self._console, self._due = console, 0.0
         self._shown: Glance | None = None
+        self._said_at, self._evaluation = (-1, -1), ""
 
     def show(self, glance: Glance) -> None:
         before = self._shown
@@ -83,8 +84,16 @@ class Lines:
         self._shown = glance
         if glance.paused or (time.monotonic() < self._due and glance.share < 1):
             return
+        at = glance.updates, glance.env_steps
+        if at != self._said_at:
+            self._say(glance, is_first=before is None)
+        if glance.evaluation != self._evaluation:
+            self.note(f"{'':8}  evaluation: {glance.evaluation}")
+        self._said_at, self._evaluation = at, glance.evaluation
+
+    def _say(self, glance: Glance, *, is_first: bool) -> None:
         self._due = time.monotonic() + LINE_EVERY_S
-        if before is None:
+        if is_first:
             self.note(f"{glance.task}  {glance.run}")
         known = [("return", "episode/return", ".2f"), ("length", "episode/length", ".0f"), ("success", "episode/success", ".2f")]
         shown = "".join(f"{label} {number(glance.numbers[name], form)}  " for label, name, form in known if name in glance.numbers)
@@ -93,11 +102,6 @@ class Lines:
             f"{clock(glance.seconds):>8}  {glance.share:4.0%}  {glance.env_steps:>11,} steps  "
             f"{number(glance.steps_per_s, ',.0f'):>9}/s  {shown}eta {clock(glance.eta_s)}{trouble}"
         )
-        if glance.evaluation != self._evaluation:
-            self._evaluation = glance.evaluation
-            self.note(f"{'':8}  evaluation: {glance.evaluation}")
-
-    _evaluation = ""
 
     def note(self, text: str) -> None:
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)
@@ -111,10 +115,13 @@ class Terminal:
     def __init__(self, console: Console) -> None:
         self._live = LivePanel(console=console, refresh_per_second=4, transient=False)
         self._history: deque[float] = deque(maxlen=400)
+        self._updates = -1
 
     def show(self, glance: Glance) -> None:
-        if not glance.paused and math.isfinite(earned := glance.numbers.get("episode/return", math.nan)):
+        earned = glance.numbers.get("episode/return", math.nan)
+        if glance.updates != self._updates and math.isfinite(earned):
             self._history.append(earned)
+        self._updates = glance.updates
         self._live.start()  # not before: a run that is refused leaves the terminal as it was
         self._live.update(self._panel(glance))
 

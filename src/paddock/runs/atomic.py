@@ -29,8 +29,10 @@ def beside(path: Path) -> Iterator[Path]:
         point("file.before_rename")
         partial.replace(path)
         point("file.after_rename")
-    except BaseException:
+    except BaseException as error:
         partial.unlink(missing_ok=True)  # on a full disk half a file is in the way of the next attempt
+        if isinstance(error, OSError) and error.filename is None:
+            error.filename = str(path)  # a write that fails does not say of what
         raise
 
 

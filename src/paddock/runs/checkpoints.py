@@ -40,6 +40,8 @@ class Checkpoint:
     card: CheckpointCard
     tensors: dict[str, Tensor]
     """In the order in which they were saved."""
+    passed_over: tuple[str, ...] = ()
+    """Why newer ones were not taken."""
 
     def under(self, prefix: str) -> dict[str, Tensor]:
         """The tensors whose names begin with `prefix`, without it."""
@@ -142,7 +144,7 @@ class Checkpoints:
         refusals: list[str] = []
         for step in reversed(steps):
             try:
-                return read(self.path(step))
+                return replace(read(self.path(step)), passed_over=tuple(refusals))
             except BadCheckpoint as refusal:
                 refusals.append(str(refusal))
         raise BadCheckpoint("no checkpoint of this run can be read:\n" + "\n".join(refusals))

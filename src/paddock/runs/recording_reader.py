@@ -87,13 +87,18 @@ class Recording:
     condition: Condition
     missing: str
     """What could not be read, in a sentence; empty for a complete recording."""
-    is_model_intact: bool
-    """Whether the models and their files have the hashes that the header gives."""
+    changed_files: tuple[str, ...]
+    """Models and their files that do not have the hashes that the header gives."""
 
     @property
     def steps(self) -> int:
         """Control steps that every recorded world has."""
         return min(track.steps for track in self.tracks.values())
+
+    @property
+    def is_model_intact(self) -> bool:
+        """Whether it can be simulated again. How it looks matters to a film alone."""
+        return set(self.changed_files) <= {LOOK_FILE}
 
 
 def open_recording(path: Path) -> Recording:
@@ -242,7 +247,7 @@ def _recording(path: Path, found: _Found, header: RecordingHeader, condition: Co
         tracks={world: found.track(world) for world in header.worlds},
         condition=condition,
         missing=missing,
-        is_model_intact=not wrong,
+        changed_files=tuple(wrong),
     )
 
 
