@@ -4,10 +4,12 @@ Geometry must agree wherever a pixel does not lie on an edge; colours nearly, be
 """
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import paddock
 from models import pole_task
@@ -28,9 +30,10 @@ SCENE = """
     <light name="lamp" pos="0 0 3" dir=".3 0 -1" diffuse=".5 .5 .5"/>
     <geom name="floor" type="plane" size="4 4 .1" pos="3 0 -.8" rgba=".3 .4 .3 1"/>
     <geom name="wall" type="box" pos="5.1 0 0" size=".1 1.5 1" rgba="0 0 1 1"/>
+    <site name="post" pos="4 .9 .2" size=".2" rgba="0 1 1 1"/>
     <camera name="front" pos="0 0 0" xyaxes="0 -1 0 0 0 1" fovy="60"/>
     <body name="hand" mocap="true" pos="2.5 -.6 .4">
-      <geom name="hand" type="box" size=".1 .15 .2" contype="0" conaffinity="0"/>
+      <geom name="hand" type="box" size=".1 .25 .3" rgba=".9 .1 .8 1" contype="0" conaffinity="0"/>
     </body>
     <body name="ball" pos="3 0 0">
       <joint name="y" type="slide" axis="0 1 0" range="-2 2"/>
@@ -47,7 +50,7 @@ SCENE = """
 KINDS = ("rgb", "depth", "segmentation")
 CAMERAS = {
     "eye": t.Camera(name="riding", width=24, height=20, kinds=("segmentation", "rgb", "depth")),
-    "front": t.Camera(name="front", width=32, height=32, kinds=KINDS),
+    "front": t.Camera(name="front", width=40, height=40, kinds=KINDS),
 }
 ACTIONS = torch.tensor([[1.0], [-0.6]])
 
@@ -82,9 +85,10 @@ def assert_alike(ours: Obs, theirs: Obs, *, colour: float = 3.0) -> None:
         inner = off_edges(found["segmentation"], wanted["segmentation"])
         assert 0.5 < inner.float().mean() < 1.0
         assert torch.equal(found["segmentation"][inner], wanted["segmentation"][inner])
-        assert (found["segmentation"] != wanted["segmentation"]).any(-1).float().mean() < 0.02
+        assert (found["segmentation"] != wanted["segmentation"]).any(-1).float().mean() < 0.003
         torch.testing.assert_close(found["depth"][inner], wanted["depth"][inner], rtol=5e-3, atol=0)
-        assert (found["rgb"][inner].double() - wanted["rgb"][inner].double()).abs().mean() < colour
+        difference = (found["rgb"][inner].double() - wanted["rgb"][inner].double()).abs()
+        assert difference.mean() < colour and (difference > 60).any(-1).float().mean() < 0.005
 
 
 def test_pictures_show_what_the_cpus_show() -> None:
@@ -110,8 +114,16 @@ def test_pictures_show_what_the_cpus_show() -> None:
     assert ends == 1
     assert_alike(seen[0].obs, seen[1].obs)
     objects = {tuple(pair) for pair in seen[0].obs["camera/front/segmentation"].flatten(0, 2).tolist()}
-    assert {(-1, -1), (0, 6)} < objects  # the sky, and the site
+    assert {(-1, -1), (0, 6), (1, 6)} < objects  # the sky, and both sites
     assert seen[0].obs["camera/eye/depth"].min() > 0.1  # not the case that the camera is in
+
+
+class Forbidding(TorchDispatchMode):
+    """Raises where a value is looked at, or made from Python's: neither can be captured into a graph."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        assert not any(name in str(func) for name in ("_local_scalar_dense", "nonzero", "lift_fresh")), func
+        return func(*args, **(kwargs or {}))
 
 
 def test_worlds_wear_their_own_looks() -> None:
@@ -120,12 +132,14 @@ def test_worlds_wear_their_own_looks() -> None:
         "view": t.View(offset_m=(-0.1, 0.1), turn_deg=(-8.0, 8.0), fovy=(0.7, 1.3)),
         "paint": t.Tint((0.2, 1.2), materials=("paint",), geoms=("wall",)),
         "shine": t.Finish(shininess=(0.2, 1.0)),
-        "size": t.Size((0.6, 1.2), geoms=("ball",)),
+        "size": t.Size((0.5, 0.8), geoms=("ball",)),
     }
     ours, theirs = both(seen_task(randomize=looks))
     for env in (ours, theirs):
         env.reset()
         env.settle()
+    with Forbidding():
+        ours._seen(ours._everyone)
     seen = [env.step(ACTIONS.to(env.device)) for env in (ours, theirs)]
     assert_alike(seen[0].obs, seen[1].obs, colour=4.0)
     for kind in KINDS:
