@@ -10,7 +10,7 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
-from paddock.env import make
+from paddock.making import make
 from paddock.playing import camera_of, find_agent, marks, pose
 from paddock.rendering import Camera
 from paddock.robots import ROBOTS, Robot

@@ -9,10 +9,10 @@ from paddock.tasks import TASK_NAMES
 from paddock.tasks.finding import find_task
 
 ROOT = Path(paddock.__file__).parent
-LEAVES = {"errors", "randomness", "messages", "anatomy", "contracts", "policies", "gl_choice", "cores", "user_files"}
+LEAVES = {"errors", "randomness", "messages", "anatomy", "worlds", "contracts", "policies", "gl_choice", "cores", "user_files"}
 BOXES = {"robots", "tasks", "sims", "learn", "data", "runs", "cockpit", "deploy"}
 MAY_IMPORT = {"tasks": {"robots"}, "cockpit": {"runs"}}
-LEAF_ORDER = ("errors", "user_files", "randomness", "messages", "anatomy", "contracts", "policies")
+LEAF_ORDER = ("errors", "user_files", "randomness", "messages", "anatomy", "worlds", "contracts", "policies")
 
 
 def imports(file: Path) -> set[str]:

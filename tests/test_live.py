@@ -14,9 +14,9 @@ import torch
 import paddock
 from paddock.cli import main
 from paddock.configuring import TrainConfig
-from paddock.env import make
 from paddock.errors import PaddockError
 from paddock.learn.ppo import PpoConfig
+from paddock.making import make
 from paddock.monitoring import Monitor, causes_of, step_columns
 from paddock.runs.folder import find_run, status_of
 from paddock.runs.live import MAX_LINE, MAX_WATCHED, Live, address_of, ask

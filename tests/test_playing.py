@@ -9,8 +9,8 @@ from torch import Tensor
 
 from paddock import terms as t
 from paddock.contracts import State
-from paddock.env import make
 from paddock.errors import PaddockError
+from paddock.making import make
 from paddock.playing import marks, play, view
 from paddock.scoring import Rate
 from paddock.tasks.finding import find_task

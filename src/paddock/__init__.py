@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from paddock.contracts import State as State
     from paddock.contracts import Step as Step
     from paddock.env import Environment as Environment
-    from paddock.env import make as make
+    from paddock.making import make as make
     from paddock.robots import Robot as Robot
     from paddock.sb3_env import sb3_vec_env as sb3_vec_env
     from paddock.tasks import terms as terms
@@ -37,7 +37,7 @@ _WHERE = {
     "Task": "paddock.tasks.task",
     "find_task": "paddock.tasks.finding",
     "load": "paddock.trained",
-    "make": "paddock.env",
+    "make": "paddock.making",
     "sb3_vec_env": "paddock.sb3_env",
     "terms": "paddock.tasks",
     "train": "paddock.trained",

@@ -13,7 +13,8 @@ import numpy as np
 import torch
 from mujoco.batch import Batch
 
-from paddock.env import Environment, make
+from paddock.env import Environment
+from paddock.making import make
 from paddock.sims.cpu import CpuSim
 
 NO_CONTACT_FORCES = {"include_cfrc_ext_in_observation": False, "contact_cost_weight": 0.0}

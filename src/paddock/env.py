@@ -17,51 +17,21 @@ from paddock import randomness
 from paddock.anatomies import RobotAnatomy
 from paddock.contracts import SIM_TENSORS, Obs, State, Step, Tap, Worlds
 from paddock.cores import Exact
-from paddock.errors import PaddockError, blame, unknown
+from paddock.disturbing import Pushes
+from paddock.errors import PaddockError
 from paddock.finiteness import check_action, not_finite
 from paddock.looks import looks_of
 from paddock.sims import make_sim
 from paddock.sims.capacity import Capacity
-from paddock.sims.layout import layout_of
 from paddock.sims.model import compile_text, model_text
-from paddock.starts import Starts
+from paddock.starts import Starts, empty_state
 from paddock.tasks.cameras import picture_shapes
 from paddock.tasks.checking import check_parts, check_terms
 from paddock.tasks.curriculum import CURRICULUM, Curriculum
-from paddock.tasks.finding import find_task
-from paddock.tasks.randomizers import Disturbance
 from paddock.tasks.task import Task
 
 if TYPE_CHECKING:
     from paddock.seeing import Eyes
-
-
-def make(
-    task: str | Task,
-    *,
-    num_worlds: int = 1,
-    seed: int = 0,
-    sim: str = "cpu",
-    num_threads: int | None = None,
-    first_world: int = 0,
-    curriculum: bool = False,
-) -> Environment:
-    """An environment of `num_worlds` worlds.
-
-    `task` is a table name, `file.py[:NAME]`, an installed entry point or a Task. World i of one seed is the same world
-    in any batch; `first_world` numbers the first, so that several processes can share one set of worlds. With `curriculum`,
-    a task that has one begins easy, as in training; without, it is the whole task.
-    """
-    kind = Environment if sim == "cpu" else _captured()
-    return kind(
-        find_task(task),
-        num_worlds=num_worlds,
-        seed=seed,
-        sim=sim,
-        num_threads=num_threads,
-        first_world=first_world,
-        curriculum=curriculum,
-    )
 
 
 class Environment:
@@ -107,11 +77,11 @@ class Environment:
         self._seed_key = randomness.seed_key(self.seed, self._world)
         self._episode = torch.full_like(self._world, -1)
         self._everyone = Worlds.where(torch.ones_like(self._world, dtype=torch.bool), by_rows=self.sim.by_rows)
-        self.state = self._empty_state()
+        self.state = empty_state(task, self.sim)
         if task.curriculum is not None:
             self.state.params[CURRICULUM] = self._fresh_grade().repeat(num_worlds, 1)
         self._failures = torch.zeros(num_worlds, dtype=torch.int64, device=self.device)
-        self._pushes = self._pushes_by_body()
+        self._pushes = Pushes(task, self.state.layout)
         with Exact():
             self._starts = Starts(task, self.sim, self.state)
             self._build_memory()
@@ -270,7 +240,7 @@ class Environment:
         task, state = self.task, self.state
         state.last_action.copy_(state.action)
         state.action.copy_(action.clamp(-1.0, 1.0))
-        self._push()
+        self._pushes.apply(state, self.sim)
         if task.recurring:
             self._starts.renew(state)
         return task.act(state)
@@ -357,12 +327,6 @@ class Environment:
                 worlds.put(own[name], value)
         return fresh
 
-    def _push(self) -> None:
-        """Apply the task's disturbances; those on one body add up."""
-        for body, pushes in self._pushes.items():
-            wrenches = [push.wrench(self.state.scoped(name)) for name, push in pushes]
-            self.sim.write("xfrc_applied", reduce(torch.add, wrenches), index=body)
-
     def _contain(
         self, failed: Tensor, reward: Tensor, terms: dict[str, Tensor], success: Tensor
     ) -> tuple[Tensor, dict[str, Tensor], Tensor]:
@@ -393,37 +357,6 @@ class Environment:
     def _seen(self, worlds: Worlds) -> Obs:
         """What the task's cameras see of some worlds."""
         return self._eyes.look(worlds, looks_of(self, worlds)) if self.task.cameras else {}
-
-    def _empty_state(self) -> State:
-        sim, n = self.sim, self.num_worlds
-        layout = layout_of(sim.model, control_dt=self.task.control_dt, device=self.device)
-        actions = torch.zeros(n, self.task.act.size(layout), device=self.device)
-        return State(
-            layout=layout,
-            qpos=sim.qpos,
-            qvel=sim.qvel,
-            act=sim.act,
-            ctrl=sim.ctrl,
-            sensordata=sim.sensordata,
-            fields=sim.fields,
-            key=torch.zeros_like(self._world),
-            age=torch.zeros_like(self._world),
-            action=actions,
-            last_action=actions.clone(),
-            memory={},
-            command={},
-            params={},
-        )
-
-    def _pushes_by_body(self) -> dict[int, list[tuple[str, Disturbance]]]:
-        """The task's disturbances with their streams, by the body they act on: several may act on one."""
-        bodies = self.state.layout.bodies
-        pushes: dict[int, list[tuple[str, Disturbance]]] = {}
-        for name, disturbance in self.task.disturbances.items():
-            if disturbance.body not in bodies:
-                raise blame(self.task.name, "randomize", name, unknown("body", disturbance.body, bodies))
-            pushes.setdefault(bodies[disturbance.body], []).append((f"randomize/{name}", disturbance))
-        return pushes
 
     def _build_memory(self) -> None:
         """Allocate what the task remembers, shaped by what a first episode begins with."""
@@ -459,9 +392,3 @@ def copy_all(own: dict[str, Tensor], values: dict[str, Tensor]) -> None:
     """Copy in place, because captured graphs and saved views hold on to the tensors themselves."""
     for name, value in values.items():
         own[name].copy_(value)
-
-
-def _captured() -> type[Environment]:
-    from paddock.captured_env import CapturedEnvironment  # which is an Environment
-
-    return CapturedEnvironment

@@ -11,9 +11,10 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from paddock.contracts import CAMERA_GROUP, Obs, Step
-from paddock.env import Environment, make
+from paddock.env import Environment
 from paddock.errors import PaddockError, unknown
 from paddock.looks import look_of
+from paddock.making import make
 from paddock.tasks.task import Task
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from paddock.env import Environment, make
+from paddock.env import Environment
+from paddock.making import make
 from paddock.messages import ActionRow, MotorRow, ObservationGroup, PictureRow, SensorRow, TaskCard, TermRow
 from paddock.robots.drivetrain import CONTROLS
 from paddock.robots.motors import Motor

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from paddock.cores import torch_threads
-from paddock.env import make
 from paddock.errors import PaddockError
 from paddock.evaluation import FINAL_SEED, Agent, Episode, acting, check_episodes, play_out, score
 from paddock.looks import look_of
+from paddock.making import make
 from paddock.playing import VIDEO_FPS, agents_of, camera_of, find_agent, marks, pose
 from paddock.rendering import Camera
 from paddock.runs.atomic import write_file

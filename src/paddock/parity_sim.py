@@ -9,8 +9,9 @@ from torch import Tensor
 
 from paddock.contracts import Sim, State, Worlds
 from paddock.cores import Exact
-from paddock.env import Environment, make
+from paddock.env import Environment
 from paddock.evaluation import Agent, play_out
+from paddock.making import make
 from paddock.parity_sides import Followed, Played, Reached
 from paddock.parity_states import States, fitted
 from paddock.tasks.task import Task

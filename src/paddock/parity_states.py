@@ -11,9 +11,10 @@ import torch
 from torch import Tensor
 
 from paddock.cores import torch_threads
-from paddock.env import Environment, make
+from paddock.env import Environment
 from paddock.evaluation import Agent, acting
 from paddock.learn.actor_critic import ActorCritic
+from paddock.making import make
 from paddock.playing import agents_of, find_agent
 from paddock.recording_header import row_fields
 from paddock.tasks.task import Task

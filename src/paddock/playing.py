@@ -12,11 +12,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from paddock.env import Environment, make
+from paddock.env import Environment
 from paddock.errors import PaddockError, unknown
 from paddock.evaluation import Agent, check_episodes, score
 from paddock.gl_choice import has_display
 from paddock.looks import look_of
+from paddock.making import make
 from paddock.rendering import Camera, Mark
 from paddock.scoring import Score
 from paddock.tasks.finding import find_task

@@ -12,8 +12,9 @@ import numpy as np
 from torch import Tensor
 
 from paddock.contracts import Sim, Worlds
-from paddock.env import Environment, make
+from paddock.env import Environment
 from paddock.errors import PaddockError
+from paddock.making import make
 from paddock.recording_block import BLOCK_STEPS, Block
 from paddock.recording_header import check, header_of
 from paddock.recording_poses import Poses

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from paddock.env import make
 from paddock.errors import PaddockError
 from paddock.evaluation import FINAL_SEED, acting, check_episodes, play_out
+from paddock.making import make
 from paddock.runs.atomic import write_file
 from paddock.scoring import Rate
 from paddock.tasks.randomize_presets import OWN, with_randomization

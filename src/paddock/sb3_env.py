@@ -10,9 +10,10 @@ import gymnasium
 import numpy as np
 
 from paddock.contracts import Step
-from paddock.env import Environment, make
+from paddock.env import Environment
 from paddock.errors import PaddockError
 from paddock.gymnasium_env import Observed, action_space, final_rows, observation_space, observed
+from paddock.making import make
 from paddock.tasks.task import Task
 
 try:

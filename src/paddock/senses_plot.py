@@ -8,8 +8,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from paddock.env import Environment, make
+from paddock.env import Environment
 from paddock.errors import PaddockError
+from paddock.making import make
 from paddock.tasks.curriculum import CURRICULUM
 from paddock.tasks.finding import find_task
 from paddock.tasks.readings import columns

@@ -17,10 +17,11 @@ from pathlib import Path
 from torch import Tensor
 
 from paddock.configuring import TrainConfig
-from paddock.env import Environment, make
+from paddock.env import Environment
 from paddock.evaluation import SELECTION_SEED, acting, score
 from paddock.learn.actor_critic import ActorCritic
 from paddock.learn.ppo import Ppo
+from paddock.making import make
 from paddock.messages import BestCheckpoint, CheckpointCard, RunProgress
 from paddock.monitoring import Monitor, causes_of, step_columns
 from paddock.recording import record_episodes

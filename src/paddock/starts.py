@@ -12,6 +12,7 @@ from torch import Tensor
 from paddock import randomness
 from paddock.contracts import Sim, State, Worlds
 from paddock.errors import BadTerm, blame
+from paddock.sims.layout import layout_of
 from paddock.sims.model import get_field
 from paddock.tasks.randomizers import ModelRandomizer
 from paddock.tasks.task import Task
@@ -135,6 +136,29 @@ class Starts:
             got = f"qpos {tuple(qpos.shape)} and qvel {tuple(qvel.shape)}"
             raise blame(self._task.name, "reset", "", BadTerm(f"returned {got}, wanted {wanted[0]} and {wanted[1]}."))
         return qpos, qvel
+
+
+def empty_state(task: Task, sim: Sim) -> State:
+    """A state of the sim's own tensors, and zeros for what the environment keeps itself."""
+    world = torch.zeros(sim.num_worlds, dtype=torch.int64, device=sim.device)
+    layout = layout_of(sim.model, control_dt=task.control_dt, device=sim.device)
+    action = torch.zeros(sim.num_worlds, task.act.size(layout), device=sim.device)
+    return State(
+        layout=layout,
+        qpos=sim.qpos,
+        qvel=sim.qvel,
+        act=sim.act,
+        ctrl=sim.ctrl,
+        sensordata=sim.sensordata,
+        fields=sim.fields,
+        key=world,
+        age=world.clone(),
+        action=action,
+        last_action=action.clone(),
+        memory={},
+        command={},
+        params={},
+    )
 
 
 def _blank(state: State) -> State:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from paddock.env import make
+from paddock.making import make
 from paddock.playing import agents_of, camera_of, find_agent, marks, play, pose
 from paddock.rendering import Camera
 from paddock.scoring import show_all

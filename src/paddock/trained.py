@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paddock.configuring import TrainConfig, configure
-from paddock.env import make
 from paddock.evaluation import FINAL_SEED, acting, score
 from paddock.learn.actor_critic import ActorCritic
 from paddock.learn.ppo import net_of
+from paddock.making import make
 from paddock.messages import ControllerManifest, RunCard
 from paddock.runs.checkpoints import BadCheckpoint
 from paddock.runs.folder import RunFolder, find_run, status_of

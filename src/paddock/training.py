@@ -15,11 +15,12 @@ from pathlib import Path
 import torch
 
 from paddock.configuring import TrainConfig, as_words, configure, settle
-from paddock.env import Environment, make
+from paddock.env import Environment
 from paddock.errors import PaddockError, unknown
 from paddock.evaluation import FIRST_EVALUATION_SEED
 from paddock.inspecting import written
 from paddock.learn.ppo import check_net, net_of
+from paddock.making import make
 from paddock.messages import GitState, RunSetup
 from paddock.platforms import this_platform
 from paddock.runs.checkpoints import BadCheckpoint

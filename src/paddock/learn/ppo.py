@@ -12,15 +12,17 @@ from torch.func import functional_call
 
 from paddock.contracts import Env, Obs
 from paddock.cores import torch_threads
-from paddock.errors import PaddockError
+from paddock.errors import unknown
 from paddock.learn.actor_critic import ActorCritic, everything, under
 from paddock.learn.adam import Adam
 from paddock.learn.compiled import compiled
 from paddock.learn.nets.building import build
 from paddock.learn.nets.pictures import as_bytes
 from paddock.learn.normalizer import Normalizer
+from paddock.learn.precision import PRECISIONS, matmuls
 from paddock.learn.returns import advantages
-from paddock.policies import Carried, forgotten
+from paddock.learn.rollout import Rollout
+from paddock.policies import forgotten
 
 SLOWEST, FASTEST = 1e-5, 1e-2
 """Between these the adaptive learning rate stays."""
@@ -80,6 +82,8 @@ class PpoConfig:
     """PyTorch threads while acting: the physics has threads of its own."""
     learn_threads: int = 0
     """PyTorch threads while learning; 0 takes as many as PyTorch would."""
+    precision: str = "tf32"
+    """Of matrix products on a GPU: float32; tf32, which multiplies 11 bits and adds 24; or bfloat16, in learning alone."""
     compiled: bool = False
     """Learn from minibatches with code compiled for them: it takes a C++ compiler and some 20 s, and pays from about 30,000
     small minibatches on."""
@@ -111,33 +115,6 @@ def check_net(policy: ActorCritic, env: Env, config: PpoConfig) -> None:
         )
 
 
-class Rollout:
-    """What was seen and done; (steps, n, ...). Allocated once, written in place."""
-
-    def __init__(self, env: Env, steps: int, *, pictures: tuple[str, ...] = (), memory: Carried | None = None) -> None:
-        n, sizes = env.num_worlds, env.obs_sizes
-
-        def zeros(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
-            return torch.zeros(*shape, dtype=dtype, device=env.device)
-
-        self.policy_obs = zeros(steps, n, sizes["policy"])
-        self.critic_obs = zeros(steps + 1, n, sum(sizes.values()))
-        """One more than was acted on: the last is where the next rollout begins."""
-        self.pictures = {g: zeros(steps + 1, n, *env.image_shapes[g], dtype=torch.uint8) for g in pictures}
-        self.action = zeros(steps, n, env.action_size)
-        self.log_prob = zeros(steps, n)
-        self.reward = zeros(steps, n)
-        self.terminated = zeros(steps, n, dtype=torch.bool)
-        self.began = zeros(steps + 1, n, dtype=torch.bool)
-        """Whether an episode began with what is seen at that step: what was remembered before is forgotten there."""
-        self.ended = self.began[1:]
-        """An episode that ends with a step begins anew with what is seen next. A view."""
-        self.memory = {name: value.clone() for name, value in (memory or {}).items()}
-        """Of actor and critic, before the first step."""
-        self.cut: list[tuple[int, Tensor, Tensor, Obs]] = []
-        """Where episodes ran out of time: step, worlds, and what the critic would have seen next, with the pictures."""
-
-
 class Ppo:
     """Learns from an environment, one rollout at a time. Every random number comes from its own generator."""
 
@@ -149,6 +126,8 @@ class Ppo:
             torch.manual_seed(seed)  # torch initialises weights from its global generator only
             self.policy = net_of(env, config).to(env.device)
         check_net(self.policy, env, config)
+        if config.precision not in PRECISIONS:
+            raise unknown("ppo.precision", config.precision, PRECISIONS)
         self.learning_rate = config.learning_rate
         self._adam = Adam(self.policy)
         self._improve = compiled(self._descend) if config.compiled else self._descend
@@ -196,8 +175,11 @@ class Ppo:
             )
         return self._bound[1]
 
-    @torch.no_grad()
     def _act(self, env: Env) -> None:
+        with torch.no_grad(), matmuls(self.config.precision, env.device):
+            self._roll(env)
+
+    def _roll(self, env: Env) -> None:
         """One rollout, written in place: on a GPU it is captured, so nothing there looks at a value."""
         policy, roll = self.policy, self._rollout
         roll.cut.clear()
@@ -247,8 +229,9 @@ class Ppo:
         for epoch in range(config.epochs):
             if config.recompute_advantages and epoch:
                 columns |= {name: column for name, column in self._estimate().items() if name != "value"}
-            for rows in self._minibatches(len(columns["action"])):
-                self._improve(self._rate, sums[epoch], rows, columns)
+            with matmuls(config.precision, roll.reward.device):
+                for rows in self._minibatches(len(columns["action"])):
+                    self._improve(self._rate, sums[epoch], rows, columns)
         # after the epochs, so that stored and recomputed probabilities were normalised alike
         policy.policy_norm.observe(_flat(roll.policy_obs))
         policy.critic_norm.observe(_flat(roll.critic_obs[:-1]))
@@ -283,7 +266,9 @@ class Ppo:
     def _loss(self, weights: dict[str, Tensor], batch: dict[str, Tensor]) -> tuple[Tensor, tuple[Tensor, ...]]:
         """What an update makes small, and the first four of `LOGGED`; () each."""
         config = self.config
-        new_log_prob, value, entropy = functional_call(self.policy, weights, (batch,))
+        is_mixed = config.precision == "bfloat16" and self._rate.device.type == "cuda"
+        with torch.autocast("cuda", torch.bfloat16, enabled=is_mixed):
+            new_log_prob, value, entropy = functional_call(self.policy, weights, (batch,))
         log_ratio = new_log_prob - batch["log_prob"]
         ratio, advantage = log_ratio.exp(), batch["advantage"]
         policy_loss = -torch.minimum(ratio * advantage, ratio.clamp(1 - config.clip, 1 + config.clip) * advantage).mean()
