@@ -12,7 +12,7 @@ from torch.func import functional_call
 
 from paddock.contracts import Env, Obs
 from paddock.cores import torch_threads
-from paddock.errors import unknown
+from paddock.errors import PaddockError, unknown
 from paddock.learn.actor_critic import ActorCritic, everything, under
 from paddock.learn.adam import Adam
 from paddock.learn.compiled import compiled
