@@ -121,7 +121,7 @@ class CapturedEnvironment(Environment):
             return work()
         name = work.__name__
         if name not in self._fused:
-            self._fused[name] = Fused(work)
+            self._fused[name] = Fused(work, self.device)
         return self._fused[name]()
 
     def _decided(self) -> Tensor:

@@ -18,8 +18,8 @@ class Fused(Generic[T]):
     may be any Python, if only it does the same every time.
     """
 
-    def __init__(self, work: Callable[[], T]) -> None:
-        self._work = work
+    def __init__(self, work: Callable[[], T], device: torch.device) -> None:
+        self._work, self._device = work, device
         self._compiled: Callable[[], T] | None = None
 
     def __call__(self) -> T:
@@ -32,5 +32,8 @@ class Fused(Generic[T]):
             return done[-1]
 
         graph = make_fx(written)()
+        for name, value in graph.named_buffers():
+            if value.device != self._device:  # such as an index made of a list: copying it to a GPU could not be captured
+                setattr(graph, name, value.to(self._device))
         self._compiled = torch.compile(graph, fullgraph=True, dynamic=False)
         return done[-1]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import mujoco
-import torch
+import numpy as np
 from torch import Tensor
 
 from paddock.contracts import Layout, State
@@ -167,7 +167,7 @@ def _bodies(layout: Layout, name: str | None) -> list[int]:
 def _body_of(size: Size, model: mujoco.MjModel, geom: int) -> int:
     """The body that is this geom and nothing else."""
     body = int(model.geom_bodyid[geom])
-    centred = torch.allclose(torch.tensor(model.geom_pos[geom]), torch.tensor(model.body_ipos[body]), atol=1e-6)
+    centred = np.allclose(model.geom_pos[geom], model.body_ipos[body], atol=1e-6)
     if model.body_geomnum[body] != 1 or not centred:
         raise PaddockError(
             f"{size}: body '{model.body(body).name}' is more than its geom '{model.geom(geom).name}', so its mass does not follow "

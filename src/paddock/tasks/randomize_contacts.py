@@ -1,9 +1,9 @@
 """What contacts are like: how rough, and how bouncy."""
 
 import math
-from bisect import bisect
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -67,11 +67,11 @@ class Restitution:
 
     def apply(self, drawn: Tensor, values: Mapping[str, Tensor], layout: Layout) -> dict[str, Tensor]:
         nominal = values["geom_solref"]
-        if (torch.tensor(layout.model.geom_solref) <= 0).any():
+        if (layout.model.geom_solref <= 0).any():
             raise PaddockError(
                 f"{self}: a geom gives its contacts in stiffness and damping (a negative solref), not as a time and a ratio."
             )
-        ratio = torch.tensor([[_damping_ratio(e)] for e in drawn[:, 0].tolist()], dtype=nominal.dtype, device=nominal.device)
+        ratio = _damping_ratio(drawn).to(nominal.dtype)
         # the natural frequency is 1 / (time constant x damping ratio), and stays
         return {
             "geom_solref": torch.stack([nominal[:, :, 0] * nominal[:, :, 1] / ratio, ratio.expand(-1, nominal.shape[1])], dim=2)
@@ -83,12 +83,18 @@ def _bounce(ratio: float) -> float:
     return math.exp(-ratio / math.sqrt(1 - ratio**2) * (math.pi - 2 * math.asin(ratio)))
 
 
-_RATIOS = [i / 2000 for i in range(1, 1999)]
-_BOUNCES = [-_bounce(ratio) for ratio in _RATIOS]
+@cache
+def _table(device: torch.device) -> tuple[Tensor, Tensor]:
+    """Damping ratios, and what bounces with each, negative so that it rises."""
+    ratios = [i / 2000 for i in range(1, 1999)]
+    bounces = [-_bounce(ratio) for ratio in ratios]
+    return torch.tensor(ratios, dtype=torch.float64, device=device), torch.tensor(bounces, dtype=torch.float64, device=device)
 
 
-def _damping_ratio(bounce: float) -> float:
-    """The inverse of `_bounce`, to a thousandth."""
-    right = min(max(bisect(_BOUNCES, -bounce), 1), len(_RATIOS) - 1)
-    low, high = _BOUNCES[right - 1], _BOUNCES[right]
-    return _RATIOS[right - 1] + (_RATIOS[right] - _RATIOS[right - 1]) * (-bounce - low) / (high - low)
+def _damping_ratio(bounce: Tensor) -> Tensor:
+    """The inverse of `_bounce`, to a thousandth; of any shape."""
+    ratios, bounces = _table(bounce.device)
+    wanted = -bounce.double()
+    right = torch.searchsorted(bounces, wanted, right=True).clamp(1, len(ratios) - 1)
+    low, high = bounces[right - 1], bounces[right]
+    return ratios[right - 1] + (ratios[right] - ratios[right - 1]) * (wanted - low) / (high - low)
