@@ -47,8 +47,8 @@ HUMANOID_WALK = Task(
     reward={
         "track": (1.5, t.Near(t.velocity_error, 0.3)),
         "turn": (0.5, t.Near(t.yaw_error, 0.35)),
-        "stride": (1.0, t.Near(OffStride(columns=STEPPING, fold=0.3), 0.5)),
-        "in_step": (0.5, InStep()),
+        "stride": (1.0, t.Near(OffStride(columns=STEPPING, fold=0.3), 0.35)),
+        "in_step": (1.0, InStep()),
         "upright": (0.5, t.Near(t.tilt, 0.05)),
         "posture": (-0.3, Slack(STEADY)),
         "bounce": (-0.5, t.bounce),
