@@ -157,10 +157,9 @@ ARM_PICK_PLACE = Task(
     expert=PickAndPlace(step=STEP),
     presets={
         "default": {
-            "steps": 20_000_000,
-            "num_worlds": 512,
-            "evaluate_every": 40,
-            "ppo": {"target_kl": 0.02, "entropy_weight": 0.003, "discount": 0.97, "minibatches": 8},
+            "steps": 1_000_000,
+            "num_worlds": 256,
+            "ppo": {"target_kl": 0.02, "entropy_weight": 0.003, "discount": 0.97},
         },
     },
 )
