@@ -17,10 +17,11 @@ from paddock.robots import ARM, Robot
 from paddock.robots.arm import ARM_JOINTS
 from paddock.tasks.arm_control import AHEAD
 from paddock.tasks.arm_experts import towards
-from paddock.tasks.arm_pick_place import ARM_PICK_PLACE
-from paddock.tasks.arm_push import ARM_PUSH
+from paddock.tasks.arm_pick_place import ARM_PICK_PLACE, to_carry, to_grip, to_reach, to_release
+from paddock.tasks.arm_push import ARM_PUSH, LOWEST
 from paddock.tasks.arm_reach import ARM_REACH
 from paddock.tasks.arm_scenes import CUBE_HALF, bench_with_cube
+from paddock.tasks.curriculum import CURRICULUM
 
 STILL = replace(ARM_REACH, reset=t.Ready(joints=(), spread=0.0), episode_s=10.0)
 """arm-reach from exactly the home pose."""
@@ -127,6 +128,19 @@ def test_a_target_does_not_wind_up_against_the_floor() -> None:
         env.step(torch.tensor([[0.0, 0.0, 1.0]]))
     assert tool(env)[0, 2] > low + 0.05
     assert (env.state.ctrl >= env.state.layout.ctrl_low).all() and (env.state.ctrl <= env.state.layout.ctrl_high).all()
+
+
+@pytest.mark.parametrize("lowest", [LOWEST, -math.inf])
+def test_a_tool_kept_off_the_bench_is_not_held_by_its_friction(lowest: float) -> None:
+    env = paddock.make(replace(STILL, act=t.EndEffector(robot=ARM, lowest=lowest)))
+    env.reset()
+    for _ in range(50):
+        env.step(torch.tensor([[0.3, 0.0, -1.0]]))
+    start = tool(env)
+    for _ in range(20):
+        env.step(torch.tensor([[-0.1, 0.0, -1.0]]))
+    back = float(start[0, 0] - tool(env)[0, 0])
+    assert back > 0.03 if lowest > 0.0 else back < 0.01
 
 
 def test_a_load_does_not_make_the_arm_sink_step_by_step() -> None:
@@ -310,9 +324,45 @@ def test_the_expert_picks_up_again_what_it_lost() -> None:
     assert succeeded.all()
 
 
-def test_pick_and_place_pays_random_motion_more_than_none_and_success_most() -> None:
+def test_pick_and_place_pays_random_motion_nothing_and_success_most() -> None:
     zero, random, scripted = (
         play(ARM_PICK_PLACE, agent=agent, episodes=16, num_worlds=16, seed=5).mean_return
         for agent in ("zero", "random", "scripted")
     )
-    assert zero < random < 1.0 < 20.0 < scripted
+    assert abs(zero) < 0.01 and random < 1.0 < 20.0 < scripted
+
+
+def test_a_cube_that_was_pushed_to_the_goal_is_not_delivered() -> None:
+    env = paddock.make(ARM_PICK_PLACE)
+    env.reset()
+    sensordata = env.state.sensordata.clone()
+    sensordata[:, env.state.layout.sensors["cube_pos"]][:, :2] = env.state.memory["goal"]
+    there = env.state.replaced(sensordata=sensordata)
+    lifted = there.replaced(memory={**there.memory, "lifted": torch.ones(1)})
+    for stage in (to_reach, to_grip, to_carry):
+        assert stage(there)[0] > 0.9 and stage(lifted)[0] < 0.01
+    assert to_release(there)[0] == 1.0 and to_release(lifted)[0] < 1.0
+
+
+def test_training_begins_in_the_midst_of_the_work_and_nothing_else_does() -> None:
+    env = paddock.make(ARM_PICK_PLACE, num_worlds=64, curriculum=True)
+
+    def hand() -> torch.Tensor:
+        env.reset()
+        away = env.state.sensor("cube_pos") - env.state.sensor("tool_pos")
+        assert (away[away.norm(dim=1) < 0.2][:, :2].abs() < 1e-4).all()  # over the cube, or far from it
+        return away.norm(dim=1)
+
+    assert (hand() < 0.13).all()
+    held = hand() < 1e-4
+    assert 20 < held.sum() < 44
+    for _ in range(10):
+        env.step(torch.tensor([0.0, 0.0, 0.0, -1.0]).expand(64, 4))
+    assert (env.state.sensor("touch")[held] > 2.0).all()
+    assert (env.state.memory["lifted"][held] > 0.0).all()
+    env.state.params[CURRICULUM][:, 0] = 0.5
+    assert 20 < (hand() < 0.13).sum() < 44
+    env.state.params[CURRICULUM][:, 0] = 1.0
+    assert (hand() > 0.2).all()
+    env = paddock.make(ARM_PICK_PLACE, num_worlds=64)
+    assert (hand() > 0.2).all()

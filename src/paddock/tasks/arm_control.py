@@ -1,5 +1,6 @@
 """Moving a tool instead of joints: small steps in space become targets of the joints' position servos."""
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -43,6 +44,8 @@ class EndEffector:
     """Whether the tool keeps the attitude it has in the home pose; otherwise it may turn as it likes."""
     gripper: bool = False
     """Whether a fourth column moves the actuators that do not move the tool, -1 closing; without it they stay closed."""
+    lowest: float = -math.inf
+    """Height over its foot that the target stays above, m: a tool that presses on a bench is held there by friction."""
 
     def actuate(self, spec: mujoco.MjSpec, robot: Robot) -> None:
         joints = self._home.chain.joints
@@ -79,7 +82,8 @@ class EndEffector:
         return torch.clamp(self._onward(own(state), state.action), tool - ahead, tool + ahead)
 
     def _onward(self, point: Tensor, action: Tensor) -> Tensor:
-        return point + action[:, :3] * self.step
+        x, y, z = (point + action[:, :3] * self.step).unbind(1)
+        return torch.stack([x, y, z.clamp(min=self.lowest)], dim=1)
 
     def _joints(self, state: State) -> Tensor:
         """Positions of the joints that move the tool; (n, k)."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from paddock.contracts import State
+from paddock.contracts import State, Term
 from paddock.errors import PaddockError, unknown
 from paddock.tasks.memories import own
 from paddock.tasks.ranges import check_ranges
@@ -127,6 +127,20 @@ class ToGoal:
     def __call__(self, state: State) -> Tensor:
         goal = Remembered(self.goal)(state)
         return goal - state.sensor(self.here)[:, : goal.shape[1]]
+
+
+@dataclass(frozen=True)
+class Magnified:
+    """A vector term under a lens: in parts of `scale` m where it is small, near 1 or -1 where it is large; (n, k).
+
+    Observations are scaled by their spread over a whole episode, in which the last centimetre is next to nothing.
+    """
+
+    of: Term
+    scale: float
+
+    def __call__(self, state: State) -> Tensor:
+        return torch.tanh(self.of(state) / self.scale)
 
 
 @dataclass(frozen=True)

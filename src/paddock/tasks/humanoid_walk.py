@@ -47,8 +47,8 @@ HUMANOID_WALK = Task(
     reward={
         "track": (1.5, t.Near(t.velocity_error, 0.3)),
         "turn": (0.5, t.Near(t.yaw_error, 0.35)),
-        "stride": (1.0, t.Near(OffStride(columns=STEPPING, fold=0.3), 0.5)),
-        "in_step": (0.5, InStep()),
+        "stride": (1.0, t.Near(OffStride(columns=STEPPING, fold=0.3), 0.35)),
+        "in_step": (1.0, InStep()),
         "upright": (0.5, t.Near(t.tilt, 0.05)),
         "posture": (-0.3, Slack(STEADY)),
         "bounce": (-0.5, t.bounce),
@@ -65,10 +65,17 @@ HUMANOID_WALK = Task(
     expert=Stride(period=PERIOD, scale=ACTION_SCALE),
     presets={
         "default": {
-            "steps": 3_000_000,
-            "num_worlds": 512,
-            "evaluate_every": 40,
-            "ppo": {"target_kl": 0.02, "entropy_weight": 0.002, "log_std": -1.0, "hidden": (256, 128)},
+            "steps": 8_000_000,
+            # many small updates: the body falls within two seconds at first, and little is learned from more of the same
+            "num_worlds": 128,
+            "evaluate_every": 120,
+            "ppo": {
+                "target_kl": 0.02,
+                "entropy_weight": 0.001,
+                "log_std": -1.6,
+                "horizon": 32,
+                "hidden": (256, 128),
+            },
         },
     },
 )

@@ -123,6 +123,19 @@ class Total:
 
 
 @dataclass(frozen=True)
+class Largest:
+    """The largest value that a term has had in the episode; (n,)."""
+
+    term: Term
+
+    def start(self, state: State) -> Tensor:
+        return self.term(state)
+
+    def next(self, state: State) -> Tensor:
+        return torch.maximum(own(state), self.term(state))
+
+
+@dataclass(frozen=True)
 class Mean:
     """Mean over the episode so far of what the memory `total` sums; (n,)."""
 

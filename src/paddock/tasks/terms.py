@@ -6,6 +6,7 @@ from paddock.tasks.actions import JointVelocity as JointVelocity
 from paddock.tasks.arm_control import EndEffector as EndEffector
 from paddock.tasks.arm_objects import Between as Between
 from paddock.tasks.arm_objects import GoalApart as GoalApart
+from paddock.tasks.arm_objects import Magnified as Magnified
 from paddock.tasks.arm_objects import PointIn as PointIn
 from paddock.tasks.arm_objects import Ready as Ready
 from paddock.tasks.arm_objects import Spot as Spot
@@ -24,6 +25,7 @@ from paddock.tasks.curriculum import grown as grown
 from paddock.tasks.curriculum import level as level
 from paddock.tasks.memories import GoalOnRing as GoalOnRing
 from paddock.tasks.memories import Held as Held
+from paddock.tasks.memories import Largest as Largest
 from paddock.tasks.memories import Mean as Mean
 from paddock.tasks.memories import Total as Total
 from paddock.tasks.memories import Tracked as Tracked
