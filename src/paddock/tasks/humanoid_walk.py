@@ -77,5 +77,6 @@ HUMANOID_WALK = Task(
                 "hidden": (256, 128),
             },
         },
+        "gpu": {"steps": 60_000_000, "ppo": {"horizon": 24, "minibatches": 16}},
     },
 )
