@@ -7,7 +7,7 @@ of, with the engine's kernels between them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from typing import Any, TypeVar
@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from paddock.contracts import Obs, Step, Worlds
+from paddock.contracts import Obs, Step, Tap, Worlds
 from paddock.cores import Exact
 from paddock.crowding import capacity_of
 from paddock.env import Environment, copy_all
@@ -32,11 +32,11 @@ class CapturedEnvironment(Environment):
     """n worlds of a task on a GPU. Equal to those on the CPU within the engine's single precision."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
+        self._graphs: list[Graph] = []
         super().__init__(*args, **options)
         n = self.num_worlds
         self.is_fused = self.device.type == "cuda"
         """Whether the pieces of a step are compiled: a minute once, kept on disk, for a tenth of a step."""
-        self._graphs: list[Graph] = []
         self._fused: dict[str, Fused[Any]] = {}
         self._asked = torch.zeros_like(self.state.action)
         self._ended = torch.zeros(n, dtype=torch.bool, device=self.device)
@@ -49,12 +49,30 @@ class CapturedEnvironment(Environment):
     def reset(self, *, seed: int | None = None, stagger: bool = False) -> Step:
         before = self.obs
         step = super().reset(seed=seed, stagger=stagger)
-        if before:  # graphs hold on to these
-            copy_all(before, step.obs)
-            self.obs = before
-        else:
-            self.obs = {group: value.clone() for group, value in step.obs.items()}
+        self._keep(before)
         return step
+
+    def load(self, saved: Mapping[str, Tensor]) -> None:
+        before = self.obs
+        super().load(saved)
+        self._keep(before)
+
+    def _keep(self, before: Obs) -> None:
+        """What is seen now, in the tensors that graphs hold on to."""
+        if before:
+            copy_all(before, self.obs)
+        self.obs = before or {group: value.clone() for group, value in self.obs.items()}
+
+    @property
+    def tap(self) -> Tap | None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Who hears of every step, as part of what is captured: it may copy tensors, and not look at them."""
+        return self._tap
+
+    @tap.setter
+    def tap(self, tap: Tap | None) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        self._tap = tap
+        for graph in self._graphs:
+            graph.forget()
 
     @property
     def is_captured(self) -> bool:
@@ -103,12 +121,18 @@ class CapturedEnvironment(Environment):
         if action is not self._asked:
             self._asked.copy_(action)
         ctrl = self._piece(self._decided)
+        if self.tap is not None:
+            self.tap.stepping(self.sim)
         self.sim.step(ctrl, self.substeps)
+        if self.tap is not None:
+            self.tap.stepped(self.sim)
         reached = self._piece(self._reach)
         seen = self._seen(self._everyone)
         self.sim.reset(self._begun_worlds)
         self._piece(self._placed)
         self.sim.forward(self._begun_worlds)
+        if self.tap is not None:
+            self.tap.begun(self.sim, self._begun_worlds)
         obs = self._piece(self._open)
         fresh = self._seen(self._begun_worlds)
         pictures = {group: torch.where(self._ended.view(-1, 1, 1, 1), value, seen[group]) for group, value in fresh.items()}
