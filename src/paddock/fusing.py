@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Generic, TypeVar
 
 import torch
@@ -24,7 +25,8 @@ class Fused(Generic[T]):
 
     def __call__(self) -> T:
         if self._compiled is not None:
-            return self._compiled()
+            with _one_precision():
+                return self._compiled()
         done: list[T] = []
 
         def written() -> T:
@@ -37,3 +39,14 @@ class Fused(Generic[T]):
                 setattr(graph, name, value.to(self._device))
         self._compiled = torch.compile(graph, fullgraph=True, dynamic=False)
         return done[-1]
+
+
+@contextmanager
+def _one_precision() -> Iterator[None]:
+    """A setting that the compiler watches: if it changed between two calls it would compile anew, which no capture survives."""
+    before = torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = False
+    try:
+        yield
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = before
