@@ -51,7 +51,7 @@ REQUIRED = {
     "slewed": ["joint_pos/hinge", "joint_vel"],
 }
 CARRIED = {"quadruped-stand": ["action"], "quadruped-balance": ["memory/goal"], "quadruped-walk": ["action"]} | {
-    "quadruped-walk-rough": ["action"],
+    "quadruped-walk-rough": ["action", "memory/clock"],
     "creature-goal": ["ctrl", "age", "memory/goal", "memory/goal_height", "memory/stamina"],
     "ant-walk": ["action"],
     "humanoid-stand": ["action"],

@@ -185,6 +185,18 @@ def test_in_step_pays_for_the_lifted_foot(walk: paddock.Environment) -> None:
     assert InStep()(state)[:2].tolist() == [1.0, 0.0]
 
 
+def test_diagonals_of_a_trot_are_lifted_together() -> None:
+    env = paddock.make("quadruped-walk-rough", num_worlds=4)
+    env.reset()
+    term = env.task.reward["in_step"][1]
+    sensordata = env.state.sensordata.clone()
+    for foot, newtons in {"fl": 0.0, "fr": 50.0, "hl": 50.0, "hr": 0.0}.items():
+        sensordata[:, env.state.layout.sensors[f"touch/{foot}"]] = newtons
+    clock = torch.tensor([0.25, 0.75, 0.2, 0.9])
+    state = env.state.replaced(sensordata=sensordata, memory={**env.state.memory, "clock": clock})
+    assert term(state).tolist() == [1.0, 0.0, 1.0, 0.0]
+
+
 def test_stride_keeps_the_sole_level(walk: paddock.Environment) -> None:
     """Hip, knee and ankle of the pattern add up to nothing; at home and between two steps it asks for nothing."""
     term = find_task("humanoid-walk").reward["stride"][1]

@@ -1,4 +1,4 @@
-"""A walking rhythm on two legs: a clock, which foot it wants on the ground, and the leg motion that goes with it."""
+"""A walking rhythm: a clock, which feet it wants on the ground, and the leg motion that goes with it on two legs."""
 
 import math
 from dataclasses import dataclass
@@ -58,9 +58,11 @@ class InStep:
     """Part of the feet that stand where the clock wants them to, and are lifted where it does not; (n,)."""
 
     clock: str = "clock"
+    turns: tuple[int, ...] = (0, 1)
+    """Of each foot, 0 to swing in the first half of the stride and 1 in the second."""
 
     def __call__(self, state: State) -> Tensor:
-        lifted = (Swing(self.clock)(state) > 0.0).to(torch.float32)
+        lifted = (Swing(self.clock)(state) > 0.0).to(torch.float32)[:, list(self.turns)]
         return (FootContact()(state) - lifted).abs().mean(1)
 
 
