@@ -15,6 +15,7 @@ def page() -> str:
         "This page is written by `python bench/report.py` from the JSON files in `bench/results/`; each section names the command "
         "that measures it anew. The machines are small and shared: ratios and exactness hold elsewhere, times are of this machine.",
         *learning(),
+        *gpu(),
         *throughput(),
         *recorder(),
         *telemetry(),
@@ -56,6 +57,35 @@ def _learned(task: str, rows: Rows, machines: list[str]) -> str:
     spent = f"{min(minutes):.1f} to {max(minutes):.1f}"
     on = ", ".join(sorted({"ABCDEF"[machines.index(row["machine"])] for row in rows}))
     return f"| {task} | {len(rows)} | {reached} | {wanted} | {spent} | {limit} | {rows[0]['env_steps']:,} | {on} |"
+
+
+def gpu() -> list[str]:
+    found, parity = _read("gpu_env"), _read("gpu_parity")
+    lines = [
+        "| task | worlds | bare physics, env steps/s | environment | of bare | with a policy | of bare |",
+        "|---|--:|--:|--:|--:|--:|--:|",
+    ]
+    for row in found["rows"]:
+        rates, ratios = row["env_steps_per_s"], row["ratio_to_bare"]
+        ours = " | ".join(f"{rates[name]:,} | {ratios[name]:.2f}" for name in ("env", "env and policy"))
+        lines.append(f"| {row['task']} | {row['num_worlds']:,} | {rates['bare']:,} | {ours} |")
+    (learned,) = _read("gpu_learning")["rows"]
+    low, high = learned["success_interval"]
+    worst = {kind: max(f["max"] for f in parity["fields"] if f["kind"] == kind) for kind in ("qpos", "qvel", "sensor", "reward")}
+    return [
+        "## On a GPU",
+        f"`{found['command']}` on one {found['gpu']}, mujoco-warp {found['versions']['mujoco-warp']}, commit {found['commit']}: "
+        "everything that belongs to a control step, as one CUDA graph, beside a graph of the engine's plain steps alone. Resets, "
+        "randomisation, observations and rewards are included.",
+        "\n".join(lines),
+        f"`{learned['commands'][0]}` on one {learned['gpu']}: {learned['seconds']} s of training from scratch, "
+        f"{learned['env_steps']:,} steps in {learned['num_worlds']:,} worlds at {learned['steps_per_s']:,} a second. Then "
+        f"`{learned['commands'][1]}`, on the CPU sim: success {learned['success']:.2f} [{low:.2f}, {high:.2f}] over "
+        f"{learned['episodes']} episodes, tracking error {learned['tracking_error']:.2f} m/s.",
+        f"`{parity['command']}`: {parity['states']:,} states, {parity['states_in_contact']:,} of them in contact; "
+        f"{parity['outliers_in_all']} beyond a tolerance after one control step. The worst of all: qpos {worst['qpos']:.0e}, qvel "
+        f"{worst['qvel']:.0e}, sensors {worst['sensor']:.0e}, reward {worst['reward']:.0e}. Every flag was equal.",
+    ]
 
 
 def throughput() -> list[str]:

@@ -33,7 +33,7 @@ ARM_REACH_VISION = replace(
         "default": {
             "steps": 10_000_000,
             "num_worlds": 2048,
-            "ppo": {"horizon": 32, "minibatches": 16, "target_kl": 0.02, "entropy_weight": 0.003},
+            "ppo": {"net": "cnn", "horizon": 32, "minibatches": 16, "target_kl": 0.02, "entropy_weight": 0.003},
         },
     },
 )
