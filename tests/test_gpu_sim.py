@@ -189,17 +189,36 @@ def test_delayed_sensors_report_the_first_state_until_they_see_another() -> None
 
 
 def test_constants_are_drawn_between_rollouts() -> None:
-    task = replace(find_task("cartpole-balance"), randomize={"mass": t.Mass(t.Around(0.5))})
-    env = paddock.make(task, num_worlds=4, seed=5, sim=SIM)
-    env.reset()
-    assert isinstance(env.sim.model_fields["body_mass"], Tensor)
-    nominal = env.sim.model_fields["body_mass"].clone()
-    env.settle()
-    drawn = env.sim.model_fields["body_mass"].clone()
-    assert len(drawn[:, -1].unique()) == 4 and not torch.equal(drawn, nominal)
-    for _ in range(3):
-        env.step(env.sample())
-    assert torch.equal(env.sim.model_fields["body_mass"], drawn)
+    """As the CPU draws them for the same episodes, but not within a captured step."""
+    task = replace(find_task("cartpole-balance"), episode_s=0.1, randomize={"mass": t.Mass(t.Around(0.5))})
+    ours, theirs = (paddock.make(task, num_worlds=4, seed=5, sim=name) for name in (SIM, "cpu"))
+    for env in (ours, theirs):
+        env.reset()
+    first = ours.sim.model_fields["body_mass"].clone()
+    close(first, theirs.sim.model_fields["body_mass"].float(), 1e-6)
+    assert len(first[:, -1].unique()) == 4
+    for _ in range(7):
+        for env in (ours, theirs):
+            env.step(env.sample())
+    assert torch.equal(ours.sim.model_fields["body_mass"], first)
+    ours.settle()
+    close(ours.sim.model_fields["body_mass"], theirs.sim.model_fields["body_mass"].float(), 1e-6)
+    assert not torch.equal(ours.sim.model_fields["body_mass"], first)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")  # of what PyTorch's compiler itself uses
+def test_compiled_pieces_of_a_step_do_what_the_pieces_did() -> None:
+    task = replace(find_task("cartpole-balance"), episode_s=0.2)
+    plain, fused = (paddock.make(task, num_worlds=4, seed=5, sim=SIM) for _ in range(2))
+    plain.is_fused, fused.is_fused = False, True  # pyright: ignore[reportAttributeAccessIssue]
+    for env in (plain, fused):
+        env.reset(stagger=True)
+    for _ in range(15):
+        wanted, found = plain.step(plain.sample()), fused.step(fused.sample())
+        close(found.obs["policy"], wanted.obs["policy"].cpu(), 1e-5)
+        close(found.reward, wanted.reward.cpu(), 1e-5)
+        assert torch.equal(found.ended, wanted.ended)
+    assert torch.equal(fused.episode, plain.episode) and int(plain.episode.max()) > 0
 
 
 def test_what_cannot_run_on_a_gpu_is_refused() -> None:

@@ -36,12 +36,11 @@ class CapturedEnvironment(Environment):
         super().__init__(*args, **options)
         n = self.num_worlds
         self.is_fused = self.device.type == "cuda"
-        """Whether the pieces of a step are compiled: a minute once, kept on disk, for a tenth of a step."""
+        """Whether the pieces of a step are compiled: some ten seconds at the start, for a tenth of every step."""
         self._fused: dict[str, Fused[Any]] = {}
         self._asked = torch.zeros_like(self.state.action)
         self._ended = torch.zeros(n, dtype=torch.bool, device=self.device)
         self._begun_worlds = Worlds(self._ended, None)
-        self._failed = torch.zeros_like(self._ended)
         self._final = {group: torch.zeros(n, size, device=self.device) for group, size in self.obs_sizes.items()}
         self._not_finite = torch.zeros(n, dtype=torch.int64, device=self.device)  # a sum over worlds would hold a whole piece up
         self._advance_again = self.repeated(self._advance_as_asked)
@@ -49,6 +48,8 @@ class CapturedEnvironment(Environment):
     def reset(self, *, seed: int | None = None, stagger: bool = False) -> Step:
         before = self.obs
         step = super().reset(seed=seed, stagger=stagger)
+        with Exact():
+            self._starts.settle(self.state)
         self._keep(before)
         return step
 
@@ -170,7 +171,6 @@ class CapturedEnvironment(Environment):
             self._grade(self.curriculum, ended, success)
         self._not_finite += unsound(reward, obs)
         self._ended.copy_(ended)
-        self._failed.copy_(failed)
         copy_all(self._final, obs)
         flags = {"terminated": terminated, "truncated": truncated, "success": success, "failed": failed}
         return {"obs": obs, "reward": reward, "terms": terms, "ends": ends, **flags}
