@@ -148,6 +148,7 @@ def lively(env: Environment) -> ActorCritic:
     for _ in range(20):
         policy.policy_norm.observe(step.obs["policy"])
         step = env.step(env.sample())
+    policy.policy_norm.var.clamp_(min=1e-4)  # what rested for so few steps would be magnified ten thousand times
     return policy
 
 
