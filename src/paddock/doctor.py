@@ -31,9 +31,16 @@ print("drew a frame with", os.environ.get("MUJOCO_GL", "MuJoCo's default backend
 """
 GPU = """
 import torch
+from paddock.errors import PaddockError
+from paddock.sims.warp_device import check_gpu, check_packages
 if not torch.cuda.is_available():
     raise SystemExit("none that PyTorch sees")
-print(torch.cuda.get_device_name(), "with CUDA", torch.version.cuda)
+try:
+    check_packages()
+    check_gpu()
+except PaddockError as error:
+    raise SystemExit(f"{torch.cuda.get_device_name()}, but {error}")
+print(torch.cuda.get_device_name(), "with CUDA", torch.version.cuda, "runs --sim gpu")
 """
 FFMPEG = "import imageio_ffmpeg; print('ffmpeg', imageio_ffmpeg.get_ffmpeg_version())"
 MACHINE = """
