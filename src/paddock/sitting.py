@@ -382,7 +382,8 @@ def stop_signals() -> Iterator[Callable[[], str]]:
     if threading.current_thread() is not threading.main_thread():
         yield lambda: ""
         return
-    wanted = [number for number in STOPPING if signal.getsignal(number) is not signal.SIG_IGN]  # as nohup has it
+    is_nohup = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    wanted = [number for number in STOPPING if not (is_nohup and number == signal.SIGHUP)]
     before = {number: signal.signal(number, hear) for number in wanted}
     try:
         yield lambda: heard[0] if heard else ""
