@@ -131,7 +131,7 @@ class ToGoal:
 
 @dataclass(frozen=True)
 class Magnified:
-    """A vector term under a lens: in parts of `scale` m where it is small, near 1 or -1 where it is large; (n, k).
+    """A vector term under a lens: in parts of `scale` m where it is small, towards 1 or -1 where it is large; (n, k).
 
     Observations are scaled by their spread over a whole episode, in which the last centimetre is next to nothing.
     """
@@ -140,7 +140,8 @@ class Magnified:
     scale: float
 
     def __call__(self, state: State) -> Tensor:
-        return torch.tanh(self.of(state) / self.scale)
+        value = self.of(state)
+        return value / (value.abs() + self.scale)  # never flat: what hardly changes would be scaled up with its rounding
 
 
 @dataclass(frozen=True)
