@@ -25,12 +25,12 @@ import mujoco_warp as mjw
 import torch
 
 import paddock
-from paddock.contracts import Worlds
 from paddock.env import Environment
 from paddock.gpu_seeing import GpuEyes
 from paddock.sims.gpu import GpuSim
 from paddock.sims.streams import on_stream
 from paddock.tasks.finding import find_task
+from paddock.worlds import Worlds
 
 ROOT = Path(__file__).parent.parent
 SIZE = 64

@@ -23,9 +23,9 @@ from gymnasium.envs.mujoco import MujocoEnv
 
 import paddock
 from paddock.benchmarking import machine
-from paddock.contracts import Worlds
 from paddock.tasks.finding import find_task
 from paddock.tasks.task import Task
+from paddock.worlds import Worlds
 
 RESULT = Path(__file__).parent / "results" / "gym_parity.json"
 STATES, EPISODES = 1000, 20

@@ -7,10 +7,10 @@ import torch
 
 from paddock import Environment, Robot, Task
 from paddock import terms as t
-from paddock.contracts import Worlds
 from paddock.sims.cpu import CpuSim
 from paddock.sims.model import compile_text, model_text
 from paddock.tasks import TASK_NAMES
+from paddock.worlds import Worlds
 
 OWN_TASKS = tuple(name for name in TASK_NAMES if not name.endswith("-blind"))
 """Tasks with scene, actions, rewards and expert of their own. A blind one only leaves observations of another out."""

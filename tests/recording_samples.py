@@ -13,7 +13,6 @@ from mcap.writer import CompressionType, Writer
 import paddock
 from paddock import Task
 from paddock import terms as t
-from paddock.contracts import Worlds
 from paddock.playing import random as random_agent
 from paddock.playing import scripted
 from paddock.recording import Recorder, record_episodes
@@ -30,6 +29,7 @@ from paddock.runs.recordings import (
     unpack_steps,
 )
 from paddock.tasks.finding import find_task
+from paddock.worlds import Worlds
 
 STEPS, EPISODE, EVERY = 260, 65, 20
 """Control steps of the recorded walk, of each of its episodes, and from keyframe to keyframe."""

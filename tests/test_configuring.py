@@ -54,6 +54,20 @@ def test_a_task_may_have_presets_of_its_own() -> None:
         configure(own, preset="nigth")
 
 
+def test_a_gpu_has_a_preset_of_its_own(tmp_path: Path) -> None:
+    """More worlds and steps than on the CPU, the task's own words on top, and flags above all."""
+    task = replace(
+        find_task("humanoid-walk"), presets={"default": {"steps": 1000, "num_worlds": 8}, "gpu": {"ppo": {"horizon": 7}}}
+    )
+    file = tmp_path / "mine.yaml"
+    file.write_text("sim: gpu")
+    for found in (configure(task, flags={"sim": "gpu"}), configure(task, file=file), configure(task, preset="gpu")):
+        assert (found.sim, found.steps, found.num_worlds, found.ppo.horizon) == ("gpu", 3000, 0, 7)
+    assert configure(task, flags={"sim": "gpu", "num_worlds": 64}).num_worlds == 64
+    assert configure(task, preset="full", flags={"sim": "gpu"}).num_worlds == 8
+    assert configure(task).ppo.horizon != 7
+
+
 def test_the_run_json_of_a_run_repeats_its_settings_exactly(tmp_path: Path) -> None:
     ppo = {"horizon": 8, "epochs": 1, "minibatches": 2, "hidden": [16, 8], "learning_rate": 3.3e-4}
     run = paddock.train(

@@ -8,11 +8,11 @@ import torch
 
 import paddock
 from models import BOXES, OWN_TASKS, compiled
-from paddock.contracts import Worlds
 from paddock.exporting import GRAPHS, disagreement, export_graph
 from paddock.sims import make_sim
 from paddock.sims.layout import layout_of
 from paddock.tasks.finding import find_task
+from paddock.worlds import Worlds
 
 WORLDS = 5
 STEPS = 200

@@ -9,12 +9,13 @@ from torch import Tensor
 import paddock
 from models import BOXES, POLE, compiled
 from paddock import terms as t
-from paddock.contracts import Sim, Worlds
+from paddock.contracts import Sim
 from paddock.errors import PaddockError
 from paddock.sims import make_sim
 from paddock.sims.capacity import Capacity
 from paddock.sims.layout import layout_of
 from paddock.tasks.finding import find_task
+from paddock.worlds import Worlds
 
 SIM = "gpu" if torch.cuda.is_available() else "warp-cpu"
 SUBSTEPS = 4

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from paddock.contracts import Obs, Step, Tap, Worlds
+from paddock.contracts import Obs, Step, Tap
 from paddock.cores import Exact
 from paddock.crowding import capacity_of
 from paddock.env import Environment, copy_all
@@ -24,6 +24,7 @@ from paddock.finiteness import unsound
 from paddock.fusing import Fused
 from paddock.sims.capacity import Capacity
 from paddock.sims.graphs import Graph, is_capturing
+from paddock.worlds import Worlds
 
 T = TypeVar("T")
 
@@ -168,7 +169,7 @@ class CapturedEnvironment(Environment):
         obs = {group: value.masked_fill(failed[:, None], 0.0) for group, value in task.observations(state).items()}
         ended = terminated | truncated
         if self.curriculum is not None:
-            self._grade(self.curriculum, ended, success)
+            self._grade(self.curriculum, ended & ~failed, success)  # a score of nonsense may be no number
         self._not_finite += unsound(reward, obs)
         self._ended.copy_(ended)
         copy_all(self._final, obs)

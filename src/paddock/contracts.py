@@ -15,7 +15,7 @@ from torch import Tensor
 from paddock import randomness
 from paddock.anatomy import Anatomy
 from paddock.errors import BadTerm, unknown
-from paddock.worlds import Worlds as Worlds
+from paddock.worlds import Worlds
 
 if TYPE_CHECKING:
     import mujoco

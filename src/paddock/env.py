@@ -15,7 +15,7 @@ from torch import Tensor
 
 from paddock import randomness
 from paddock.anatomies import RobotAnatomy
-from paddock.contracts import SIM_TENSORS, Obs, State, Step, Tap, Worlds
+from paddock.contracts import SIM_TENSORS, Obs, State, Step, Tap
 from paddock.cores import Exact
 from paddock.disturbing import Pushes
 from paddock.errors import PaddockError
@@ -29,6 +29,7 @@ from paddock.tasks.cameras import picture_shapes
 from paddock.tasks.checking import check_parts, check_terms
 from paddock.tasks.curriculum import CURRICULUM, Curriculum
 from paddock.tasks.task import Task
+from paddock.worlds import Worlds
 
 if TYPE_CHECKING:
     from paddock.seeing import Eyes

@@ -15,7 +15,7 @@ import torch
 import warp as wp
 from torch import Tensor
 
-from paddock.contracts import CAMERA_GROUP, Obs, Sim, Worlds
+from paddock.contracts import CAMERA_GROUP, Obs, Sim
 from paddock.errors import PaddockError, blame
 from paddock.looks import Looks
 from paddock.seeing import rows_of
@@ -25,6 +25,7 @@ from paddock.sims.model import compile_text
 from paddock.sims.streams import on_stream
 from paddock.tasks.cameras import Camera
 from paddock.tasks.task import Task
+from paddock.worlds import Worlds
 
 GEOM, SITE = int(mujoco.mjtObj.mjOBJ_GEOM), int(mujoco.mjtObj.mjOBJ_SITE)
 SHOWN_GROUPS = 3

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from paddock.contracts import Worlds
 from paddock.errors import blame
+from paddock.worlds import Worlds
 
 if TYPE_CHECKING:
     from paddock.env import Environment

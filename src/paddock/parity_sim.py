@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from paddock.contracts import Sim, State, Worlds
+from paddock.contracts import Sim, State
 from paddock.cores import Exact
 from paddock.env import Environment
 from paddock.evaluation import Agent, play_out
@@ -15,6 +15,7 @@ from paddock.making import make
 from paddock.parity_sides import Followed, Played, Reached
 from paddock.parity_states import States, fitted
 from paddock.tasks.task import Task
+from paddock.worlds import Worlds
 
 RAW = ("qpos", "qvel", "act", "ctrl", "sensordata")
 WARM_UP = 2

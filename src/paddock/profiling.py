@@ -14,13 +14,14 @@ import torch
 from torch import Tensor
 
 from paddock.configuring import TrainConfig
-from paddock.contracts import Sim, Step, Worlds
+from paddock.contracts import Sim, Step
 from paddock.env import Environment
 from paddock.learn.ppo import Ppo
 from paddock.monitoring import Monitor, causes_of, step_columns
 from paddock.runs.live import Live
 from paddock.runs.telemetry import Telemetry
 from paddock.tasks.task import Task
+from paddock.worlds import Worlds
 
 WARM_UP = 2
 """Updates that are not counted: compilers, caches and allocators have done their part by then."""

@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 from torch import Tensor
 
-from paddock.contracts import Sim, Worlds
+from paddock.contracts import Sim
 from paddock.env import Environment
 from paddock.errors import PaddockError
 from paddock.making import make
@@ -32,6 +32,7 @@ from paddock.runs.recordings import (
 )
 from paddock.sims.model import model_text
 from paddock.tasks.task import Task
+from paddock.worlds import Worlds
 
 PATIENCE_S = 1.0
 """How long a step may be in memory alone while others follow."""

@@ -10,11 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from paddock.contracts import CAMERA_GROUP, Obs, Sim, Worlds
+from paddock.contracts import CAMERA_GROUP, Obs, Sim
 from paddock.looks import Looks, looks_of
 from paddock.rendering import Camera as Lens
 from paddock.sims.model import compile_text, model_text
 from paddock.tasks.cameras import Camera, picture_shapes
+from paddock.worlds import Worlds
 
 if TYPE_CHECKING:
     from paddock.env import Environment

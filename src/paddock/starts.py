@@ -10,12 +10,13 @@ import torch
 from torch import Tensor
 
 from paddock import randomness
-from paddock.contracts import Sim, State, Worlds
+from paddock.contracts import Sim, State
 from paddock.errors import BadTerm, blame
 from paddock.sims.layout import layout_of
 from paddock.sims.model import get_field
 from paddock.tasks.randomizers import ModelRandomizer
 from paddock.tasks.task import Task
+from paddock.worlds import Worlds
 
 
 class Starts:

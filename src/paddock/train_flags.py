@@ -7,7 +7,7 @@ from typing import Annotated
 
 import tyro
 
-from paddock.configuring import TrainConfig, configure
+from paddock.configuring import TrainConfig, configure, preset_for
 from paddock.errors import PaddockError
 from paddock.repeating import config_to_repeat, task_to_repeat
 from paddock.runs.folder import RunFolder, find_run
@@ -63,7 +63,7 @@ def parse(args: Sequence[str]) -> Asked:
         if robot := _given(rest, "--robot"):
             task = f"{task}@{robot}"
         file = _given(rest, "--config")
-        chosen = _given(rest, "--preset") or ("gpu" if _given(rest, "--sim") == "gpu" else "default")
+        chosen = preset_for(_given(rest, "--preset") or "default", _given(rest, "--sim"))
         base = (
             config_to_repeat(run_to_repeat)
             if run_to_repeat

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import torch
 
-from paddock.configuring import TrainConfig, as_words, configure, settle
+from paddock.configuring import TrainConfig, as_words, configure, preset_for, settle
 from paddock.env import Environment
 from paddock.errors import PaddockError, unknown
 from paddock.evaluation import FIRST_EVALUATION_SEED
@@ -63,7 +63,7 @@ def start(
         source=source,
         model_sha256=sha256(env.model_text.encode()).hexdigest(),
         algorithm="ppo",
-        preset=preset,
+        preset=preset_for(preset, settled.sim),
         config=as_words(settled),
         randomize={name: written(randomizer) for name, randomizer in found.randomize.items()},
         seed=settled.seed,

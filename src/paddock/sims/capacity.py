@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 import mujoco
 import numpy as np
 
+from paddock.sims.model import thrashing
+
 MARGIN = 2.0
 """Times the most that was seen."""
 LEAST_CONTACTS, LEAST_CONSTRAINTS = 8, 16
-PROBE_STEPS = 300
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,18 +26,8 @@ class Capacity:
     @staticmethod
     def of(model: mujoco.MjModel) -> Capacity:
         """What thrashing and falling in a heap needs, from each keyframe, with a margin."""
-        data = mujoco.MjData(model)
-        rng = np.random.default_rng(0)
-        low, high = np.where(model.actuator_ctrllimited[:, None], model.actuator_ctrlrange, [-1.0, 1.0]).T
-        contacts = constraints = 0
-        for keyframe in range(-1, model.nkey):
-            mujoco.mj_resetData(model, data) if keyframe < 0 else mujoco.mj_resetDataKeyframe(model, data, keyframe)
-            data.qvel[:] = rng.normal(size=model.nv)
-            for _ in range(PROBE_STEPS):
-                data.ctrl[:] = rng.uniform(low, high)
-                mujoco.mj_step(model, data)
-                contacts, constraints = max(contacts, data.ncon), max(constraints, data.nefc)
-        return Capacity.seen(contacts, constraints)
+        counts = [(data.ncon, data.nefc) for data in thrashing(model)]
+        return Capacity.seen(*(max(count) for count in zip(*counts, strict=True)))
 
     @staticmethod
     def seen(contacts: int, constraints: int) -> Capacity:

@@ -10,12 +10,12 @@ import torch
 from mujoco.batch import DATA_FIELDS, Batch, SimulationError
 from torch import Tensor
 
-from paddock.contracts import Worlds
 from paddock.cores import usable_cores
 from paddock.errors import BrokenModel, PaddockError, unknown
 from paddock.sims.engine import stop_engine_timers
 from paddock.sims.heading_scans import HeadingScans
 from paddock.sims.histories import Histories
+from paddock.worlds import Worlds
 
 VEL, ACC, NONE = (int(s) for s in (mujoco.mjtStage.mjSTAGE_VEL, mujoco.mjtStage.mjSTAGE_ACC, mujoco.mjtStage.mjSTAGE_NONE))
 # contacts or constraints left out for want of memory, positions, velocities or accelerations that are no numbers, bad controls

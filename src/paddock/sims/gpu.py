@@ -16,13 +16,13 @@ import torch
 import warp as wp
 from torch import Tensor
 
-from paddock.contracts import Worlds
 from paddock.errors import PaddockError, unknown
 from paddock.sims.capacity import Capacity
 from paddock.sims.gpu_fields import expanded
 from paddock.sims.gpu_histories import GpuHistories
 from paddock.sims.gpu_kernels import Defaults, Judge
 from paddock.sims.streams import on_stream
+from paddock.worlds import Worlds
 
 ACC = int(mujoco.mjtStage.mjSTAGE_ACC)
 WRITABLE = ("qpos", "qvel", "act", "xfrc_applied", "qfrc_applied", "mocap_pos", "mocap_quat")
@@ -203,8 +203,7 @@ class GpuSim:
         with on_stream(self.device):
             mjw.step1(self._model, self._data)
         self._is_settled = True
-        if "history" in saved:  # evaluating the sensors has entered a reading
-            self._tensors["history"].copy_(saved["history"])
+        self._tensors["history"].copy_(saved["history"])  # evaluating the sensors has entered a reading
         for name in ("sensordata", "failed"):
             getattr(self, name).copy_(saved[name])
         for name, value in self.fields.items():

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 import warp as wp
 
-from paddock.contracts import Worlds
 from paddock.sims.gpu_fields import batched
+from paddock.worlds import Worlds
 
 ACC = int(mujoco.mjtStage.mjSTAGE_ACC)
 

@@ -1,5 +1,7 @@
 """From a spec to the one model every backend compiles: saved as XML text, with its arena sized by use."""
 
+from collections.abc import Iterator
+
 import mujoco
 import numpy as np
 
@@ -62,15 +64,18 @@ def _arena_bytes(model: mujoco.MjModel) -> int:
 
     The engine's default is megabytes for each world, which thousands of worlds and a browser tab cannot afford.
     """
+    return max(ARENA_MIN, ARENA_MARGIN * max(int(data.maxuse_arena) for data in thrashing(model)))
+
+
+def thrashing(model: mujoco.MjModel) -> Iterator[mujoco.MjData]:
+    """The same data step by step, thrown about under random controls: from the defaults, then from each keyframe."""
     data = mujoco.MjData(model)
     rng = np.random.default_rng(0)
     low, high = np.where(model.actuator_ctrllimited[:, None], model.actuator_ctrlrange, [-1.0, 1.0]).T
-    peak = 0
     for keyframe in range(-1, model.nkey):
         mujoco.mj_resetData(model, data) if keyframe < 0 else mujoco.mj_resetDataKeyframe(model, data, keyframe)
         data.qvel[:] = rng.normal(size=model.nv)
         for _ in range(PROBE_STEPS):
             data.ctrl[:] = rng.uniform(low, high)
             mujoco.mj_step(model, data)
-        peak = max(peak, int(data.maxuse_arena))  # a reset forgets it
-    return max(ARENA_MIN, ARENA_MARGIN * peak)
+            yield data
