@@ -83,9 +83,10 @@ def gpu() -> list[str]:
         f"{learned['env_steps']:,} steps in {learned['num_worlds']:,} worlds at {learned['steps_per_s']:,} a second. Then "
         f"`{learned['commands'][1]}`, on the CPU sim: success {learned['success']:.2f} [{low:.2f}, {high:.2f}] over "
         f"{learned['episodes']} episodes, tracking error {learned['tracking_error']:.2f} m/s.",
-        f"`{parity['command']}`, commit {parity['commit']}: {parity['states']:,} states, "
-        f"{parity['states_in_contact']:,} of them in contact; {parity['outliers_in_all']} beyond a tolerance after one control step. The worst of all: qpos {worst['qpos']:.0e}, qvel "
-        f"{worst['qvel']:.0e}, sensors {worst['sensor']:.0e}, reward {worst['reward']:.0e}. Every flag was equal.",
+        f"`{parity['command']}`, commit {parity['commit']}: {parity['states']:,} states, {parity['states_in_contact']:,} of them "
+        f"in contact; {parity['outliers_in_all']} beyond a tolerance after one control step. The worst of all: qpos "
+        f"{worst['qpos']:.0e}, qvel {worst['qvel']:.0e}, sensors {worst['sensor']:.0e}, reward {worst['reward']:.0e}. Every flag "
+        "was equal.",
     ]
 
 
