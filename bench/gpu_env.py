@@ -25,7 +25,8 @@ from torch import Tensor, nn
 
 import paddock
 from paddock.env import Environment
-from paddock.learn.ppo import Ppo, PpoConfig
+from paddock.learn.ppo import Ppo
+from paddock.learn.ppo_config import PpoConfig
 from paddock.sims.gpu import STATE, GpuSim
 from paddock.sims.graphs import Graph
 from paddock.sims.streams import on_stream

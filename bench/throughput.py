@@ -37,7 +37,8 @@ import paddock
 from paddock.benchmarking import machine
 from paddock.contenders import NO_CONTACT_FORCES, paddock_env, raw_batch
 from paddock.cores import usable_cores
-from paddock.learn.ppo import Ppo, PpoConfig
+from paddock.learn.ppo import Ppo
+from paddock.learn.ppo_config import PpoConfig
 from paddock.terminal import progress
 
 HIDDEN = (64, 64)
@@ -66,7 +67,7 @@ Update = Callable[[], None]
 Contender = Callable[[Setting], Update]
 
 
-def ours(num_worlds: int, setting: Setting, *, compiled: bool) -> Update:
+def ours(num_worlds: int, setting: Setting, *, compiled: bool, overlap: bool = False) -> Update:
     env = paddock.make("gym-ant", num_worlds=num_worlds)
     config = PpoConfig(
         horizon=setting.rollout // num_worlds,
@@ -75,6 +76,7 @@ def ours(num_worlds: int, setting: Setting, *, compiled: bool) -> Update:
         hidden=HIDDEN,
         learn_threads=usable_cores() if setting.minibatch > 512 else 1,
         compiled=compiled,
+        overlap=overlap,
     )
     learner = Ppo(env, config, seed=0)
 
@@ -117,6 +119,7 @@ def physics(num_worlds: int, setting: Setting) -> Update:
 
 def contenders() -> dict[str, Contender]:
     found: dict[str, Contender] = {
+        "paddock, 128 worlds, compiled, overlap": partial(ours, 128, compiled=True, overlap=True),
         "paddock, 128 worlds, compiled": partial(ours, 128, compiled=True),
         "paddock, 128 worlds": partial(ours, 128, compiled=False),
     }

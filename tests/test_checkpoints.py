@@ -18,7 +18,7 @@ import paddock
 from brief_tasks import BRIEF_CARTPOLE
 from paddock.configuring import TrainConfig, as_words
 from paddock.errors import PaddockError
-from paddock.learn.ppo import PpoConfig
+from paddock.learn.ppo_config import PpoConfig
 from paddock.messages import BestCheckpoint, CheckpointCard
 from paddock.runs import atomic
 from paddock.runs.checkpoints import BadCheckpoint, Checkpoints, read

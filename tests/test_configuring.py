@@ -11,7 +11,7 @@ from paddock import configuring
 from paddock.cli import main
 from paddock.configuring import TrainConfig, as_words, configure, plan, presets_of, settle
 from paddock.errors import PaddockError, UnknownName
-from paddock.learn.ppo import PpoConfig
+from paddock.learn.ppo_config import PpoConfig
 from paddock.tasks import TASK_NAMES
 from paddock.tasks.finding import find_task
 from paddock.train_flags import parse

@@ -13,7 +13,7 @@ from models import pole_task
 from paddock import terms as t
 from paddock.configuring import TrainConfig
 from paddock.errors import PaddockError, UnknownName
-from paddock.learn.ppo import PpoConfig
+from paddock.learn.ppo_config import PpoConfig
 from paddock.robots import QUADRUPED, quadruped
 from paddock.robots.finding import find_robot
 from paddock.sources import task_of

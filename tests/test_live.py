@@ -15,7 +15,7 @@ import paddock
 from paddock.cli import main
 from paddock.configuring import TrainConfig
 from paddock.errors import PaddockError
-from paddock.learn.ppo import PpoConfig
+from paddock.learn.ppo_config import PpoConfig
 from paddock.making import make
 from paddock.monitoring import Monitor, causes_of, step_columns
 from paddock.runs.folder import find_run, status_of

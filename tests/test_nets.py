@@ -20,7 +20,8 @@ from paddock.learn.actor_critic import ActorCritic, under
 from paddock.learn.nets.lstm import Lstm
 from paddock.learn.nets.pictures import as_bytes
 from paddock.learn.nets.tower import Tower
-from paddock.learn.ppo import Ppo, PpoConfig, net_of
+from paddock.learn.ppo import Ppo
+from paddock.learn.ppo_config import PpoConfig, net_of
 from paddock.learn.returns import advantages
 from paddock.policies import Remembering, forgotten
 from test_cameras import ball_task

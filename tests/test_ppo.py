@@ -11,7 +11,8 @@ from paddock.errors import PaddockError
 from paddock.learn.actor_critic import ActorCritic
 from paddock.learn.adam import Adam
 from paddock.learn.normalizer import Normalizer
-from paddock.learn.ppo import Ppo, PpoConfig
+from paddock.learn.ppo import Ppo
+from paddock.learn.ppo_config import PpoConfig
 from paddock.learn.returns import advantages
 from paddock.policies import Learner
 
@@ -77,10 +78,11 @@ def test_stored_probabilities_belong_to_the_stored_actions() -> None:
     assert roll.critic_obs.shape[-1] == sum(env.obs_sizes.values())  # the critic sees what the policy does not
 
 
-def test_weights_change_and_the_same_seed_repeats_them() -> None:
+@pytest.mark.parametrize("overlap", [False, True])
+def test_weights_change_and_the_same_seed_repeats_them(overlap: bool) -> None:
     def trained(seed: int) -> dict[str, torch.Tensor]:
         env = paddock.make("cartpole-balance", num_worlds=8, seed=seed)
-        ppo = Ppo(env, SMALL, seed=seed)
+        ppo = Ppo(env, replace(SMALL, overlap=overlap), seed=seed)
         before = {name: value.clone() for name, value in ppo.state().items()}
         for _ in range(3):
             ppo.update(env)
@@ -112,25 +114,52 @@ def test_it_learns_to_balance() -> None:
     assert success() >= 0.95
 
 
-def test_a_saved_learner_goes_on_bit_for_bit() -> None:
-    env = paddock.make("cartpole-balance", num_worlds=8)
-    ppo = Ppo(env, SMALL, seed=0)
-    ppo.update(env)
+@pytest.mark.parametrize("overlap", [False, True])
+def test_a_saved_learner_goes_on_bit_for_bit(overlap: bool) -> None:
+    config = replace(SMALL, overlap=overlap)
+    env = paddock.make("cartpole-swingup", num_worlds=8)
+    ppo = Ppo(env, config, seed=0)
+    ppo._see(env.reset(stagger=True).obs)  # so that some run out of time in what is collected ahead
+    for _ in range(60):
+        ppo.update(env)
+        if not overlap or ppo._filled.cut:
+            break
     saved, world = ppo.state(), env.save()
+    assert any(name.startswith("ahead/cut/") for name in saved) == overlap
     ppo.update(env)
-    other_env = paddock.make("cartpole-balance", num_worlds=8, seed=5)
-    other = Ppo(other_env, SMALL, seed=9)
+    other_env = paddock.make("cartpole-swingup", num_worlds=8, seed=5)
+    other = Ppo(other_env, config, seed=9)
     other_env.load(world)
     other.load(saved)
     other.update(other_env)
     assert ppo.state().keys() == other.state().keys()
     assert all(torch.equal(value, other.state()[name]) for name, value in ppo.state().items())
 
-    forgetful = Ppo(other_env, SMALL, seed=9)
+    forgetful = Ppo(other_env, config, seed=9)
     other_env.load(world)
     forgetful.load({name: torch.zeros_like(value) if name.startswith("optimizer/") else value for name, value in saved.items()})
     forgetful.update(other_env)
     assert not torch.equal(forgetful.state()["policy/log_std"], ppo.state()["policy/log_std"])
+
+
+def test_what_acts_beside_learning_is_one_update_older() -> None:
+    env = paddock.make("cartpole-balance", num_worlds=8)
+    ppo = Ppo(env, replace(SMALL, overlap=True), seed=0)
+    ppo.update(env)
+    before = {name: value.clone() for name, value in ppo.policy.state_dict().items()}
+    ppo.update(env)
+    assert all(torch.equal(value, before[name]) for name, value in ppo._actor.state_dict().items())
+    assert not torch.equal(ppo.policy.log_std, before["log_std"])
+    with torch.no_grad():
+        mean, _ = ppo._actor.decide({"policy": ppo._filled.policy_obs[0]}, {})
+        likely = ppo._actor.log_prob(mean, ppo._filled.action[0])
+    assert torch.equal(ppo._filled.log_prob[0], likely)
+
+
+def test_overlap_is_refused_where_it_cannot_be() -> None:
+    env = paddock.make("cartpole-balance", num_worlds=8)
+    with pytest.raises(PaddockError, match="ppo.overlap cannot know what ppo.net lstm remembers"):
+        Ppo(env, replace(SMALL, overlap=True, net="lstm"), seed=0)
 
 
 def test_a_value_that_moved_too_far_is_not_pulled_further() -> None:

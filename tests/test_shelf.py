@@ -20,7 +20,7 @@ from brief_tasks import BRIEF_CARTPOLE
 from paddock.cli import main
 from paddock.configuring import TrainConfig
 from paddock.errors import PaddockError, UnknownName
-from paddock.learn.ppo import PpoConfig
+from paddock.learn.ppo_config import PpoConfig
 from paddock.runs.folder import RunFolder, find_run, now, status_of
 from paddock.runs.live import address_of
 from paddock.runs.logbook import Logbook

@@ -11,7 +11,7 @@ import pytest
 import paddock
 from paddock.configuring import TrainConfig
 from paddock.errors import PaddockError
-from paddock.learn.ppo import PpoConfig
+from paddock.learn.ppo_config import PpoConfig
 from paddock.runs.folder import RunFolder
 from paddock.sources import source_of, task_of
 from paddock.tasks import TASK_NAMES

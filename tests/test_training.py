@@ -20,7 +20,7 @@ import paddock
 from brief_tasks import BRIEF_CARTPOLE, BRIEF_QUADRUPED
 from paddock.configuring import TrainConfig, as_words
 from paddock.errors import PaddockError
-from paddock.learn.ppo import PpoConfig
+from paddock.learn.ppo_config import PpoConfig
 from paddock.runs.checkpoints import BadCheckpoint
 from paddock.runs.folder import RunFolder
 from paddock.runs.telemetry_reader import TelemetryReader

@@ -16,7 +16,7 @@ import torch
 
 from paddock.cores import usable_cores
 from paddock.errors import PaddockError, unknown
-from paddock.learn.ppo import PpoConfig
+from paddock.learn.ppo_config import PpoConfig
 from paddock.tasks.task import Task
 
 WORLDS_PER_CORE = 512

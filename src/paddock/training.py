@@ -19,7 +19,7 @@ from paddock.env import Environment
 from paddock.errors import PaddockError, unknown
 from paddock.evaluation import FIRST_EVALUATION_SEED
 from paddock.inspecting import written
-from paddock.learn.ppo import check_net, net_of
+from paddock.learn.ppo_config import net_of
 from paddock.making import make
 from paddock.messages import GitState, RunSetup
 from paddock.platforms import this_platform
@@ -53,7 +53,7 @@ def start(
     found = with_randomization(found, settled.randomize)
     env = _classroom(found, settled)
     with torch.random.fork_rng(devices=[]):  # what cannot be learned is refused before there is a run
-        check_net(net_of(env, settled.ppo), env, settled.ppo)
+        net_of(env, settled.ppo)
     source, content = source_of(task)
     setup = RunSetup(
         format=FORMAT,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 from functools import partial
 
 import torch
@@ -12,14 +13,13 @@ from torch.func import functional_call
 
 from paddock.contracts import Env, Obs
 from paddock.cores import torch_threads
-from paddock.errors import PaddockError, unknown
-from paddock.learn.actor_critic import ActorCritic, everything, under
+from paddock.learn.actor_critic import everything, under
 from paddock.learn.adam import Adam
 from paddock.learn.compiled import compiled
-from paddock.learn.nets.building import build
 from paddock.learn.nets.pictures import as_bytes
 from paddock.learn.normalizer import Normalizer
-from paddock.learn.precision import PRECISIONS, matmuls
+from paddock.learn.ppo_config import PpoConfig, net_of
+from paddock.learn.precision import matmuls
 from paddock.learn.returns import advantages
 from paddock.learn.rollout import Rollout
 from paddock.policies import forgotten
@@ -28,91 +28,6 @@ SLOWEST, FASTEST = 1e-5, 1e-2
 """Between these the adaptive learning rate stays."""
 LOGGED = ("policy_loss", "value_loss", "kl", "clipped", "grad_norm")
 """Of each minibatch."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PpoConfig:
-    """What PPO can be told."""
-
-    horizon: int = 24
-    """Control steps per world per update."""
-    epochs: int = 5
-    """Passes over each rollout."""
-    minibatches: int = 4
-    """Parts a rollout is split into in each pass."""
-    learning_rate: float = 1e-3
-    """At the start."""
-    target_kl: float = 0.01
-    """Change of the policy in an update, at its end, that the learning rate is adapted to; 0 leaves it alone."""
-    anneal_steps: int = 0
-    """Environment steps over which the learning rate falls to nothing, where it is not adapted; 0 leaves it alone."""
-    discount: float = 0.99
-    """What a reward one control step later is worth."""
-    trace: float = 0.95
-    """Lambda of the generalised advantage estimate."""
-    recompute_advantages: bool = False
-    """Estimate advantages anew before each pass, with the critic as it is by then."""
-    clip: float = 0.2
-    """Largest change of an action's probability that is rewarded."""
-    value_clip: float = 0.0
-    """Largest change of a value per update that is learned from, in scaled returns; 0 for any."""
-    value_weight: float = 1.0
-    """Of the critic's loss beside the actor's."""
-    entropy_weight: float = 0.0
-    """What spread of actions is worth."""
-    max_grad_norm: float = 1.0
-    """Longer gradients are shortened to this."""
-    net: str = "mlp"
-    """What actor and critic are made of: mlp, or parts such as lstm, graph, graph+lstm, cnn, cnn+lstm."""
-    symmetry: bool = False
-    """Left and right are treated alike: the mirrored situation has the mirrored action, exactly, and the same value."""
-    hidden: tuple[int, ...] = (128, 128)
-    """Widths of the hidden layers of actor and critic."""
-    memory_size: int = 64
-    """Numbers that an lstm remembers; with graph, of each node."""
-    node_size: int = 32
-    """Numbers that a graph holds of each joint."""
-    log_std: float = -0.7
-    """Logarithm of the actions' spread at the start."""
-    calm_steps: int = 0
-    """Environment steps over which the largest spread that is allowed falls to `calm_log_std`; 0 leaves the spread alone."""
-    calm_log_std: float = -2.5
-    """Logarithm of that spread. A policy that was never calm may need its own noise to act: its mean then does worse."""
-    collect_threads: int = 1
-    """PyTorch threads while acting: the physics has threads of its own."""
-    learn_threads: int = 0
-    """PyTorch threads while learning; 0 takes as many as PyTorch would."""
-    precision: str = "tf32"
-    """Of matrix products on a GPU: float32; tf32, which multiplies 11 bits and adds 24; or bfloat16, in learning alone."""
-    compiled: bool = False
-    """Learn from minibatches with code compiled for them: it takes a C++ compiler and some 20 s, and pays from about 30,000
-    small minibatches on."""
-
-
-def net_of(env: Env, config: PpoConfig) -> ActorCritic:
-    """The networks that the config names, for an environment."""
-    return build(
-        env,
-        config.net,
-        hidden=config.hidden,
-        log_std=config.log_std,
-        memory_size=config.memory_size,
-        node_size=config.node_size,
-        symmetry=config.symmetry,
-    )
-
-
-def check_net(policy: ActorCritic, env: Env, config: PpoConfig) -> None:
-    """Refuse what the networks cannot be taught with."""
-    if policy.remembers and config.compiled:
-        raise PaddockError(
-            f"ppo.compiled cannot compile the steps of a memory through time. Leave it off with ppo.net {config.net}."
-        )
-    if policy.remembers and config.minibatches > env.num_worlds:
-        raise PaddockError(
-            f"ppo.minibatches is {config.minibatches}, but a memory learns from whole worlds, and there are {env.num_worlds}. "
-            "Take fewer minibatches, or more worlds."
-        )
 
 
 class Ppo:
@@ -125,9 +40,6 @@ class Ppo:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)  # torch initialises weights from its global generator only
             self.policy = net_of(env, config).to(env.device)
-        check_net(self.policy, env, config)
-        if config.precision not in PRECISIONS:
-            raise unknown("ppo.precision", config.precision, PRECISIONS)
         self.learning_rate = config.learning_rate
         self._adam = Adam(self.policy)
         self._improve = compiled(self._descend) if config.compiled else self._descend
@@ -136,6 +48,14 @@ class Ppo:
         self._memory = self.policy.begin_both(env.num_worlds)
         """What actor and critic remember where the next rollout begins."""
         self._rollout = Rollout(env, config.horizon, pictures=self.policy.pictures, memory=self._memory)
+        """What is learned from."""
+        self._actor, self._filled, self._shuffled = self.policy, self._rollout, self._random
+        """Who acts, what that is written into, and what the order of samples is drawn from: its own, where both go on at once."""
+        if config.overlap:
+            self._actor, self._shuffled = deepcopy(self.policy), torch.Generator().manual_seed(seed + 1)
+            self._filled = Rollout(env, config.horizon, pictures=self.policy.pictures)
+        self._is_ahead = False
+        """Whether a rollout is collected that nothing was learned from."""
         self._obs: Obs = {}
         self._groups = (*env.obs_sizes, *self.policy.pictures)
         self._laid = _by_world if self.policy.remembers else _flat
@@ -149,18 +69,38 @@ class Ppo:
     def update(self, env: Env) -> dict[str, float]:
         """Collect one rollout, learn from it, and return what to log."""
         self._calm()
-        with torch_threads(self.config.collect_threads):
-            self._collect(env)
         self._rate.fill_(self.learning_rate)
-        with torch_threads(self.config.learn_threads):
-            self._repeated(env)[1]()
+        if self.config.overlap:
+            self._do_both(env)
+        else:
+            self._collect(env)
+            with torch_threads(self.config.learn_threads):
+                self._repeated(env)[1]()
         return self._report()
 
     def _collect(self, env: Env) -> None:
         if not self._obs:
             self._see(env.reset().obs)
-        self._repeated(env)[0]()
-        self.env_steps += self._rollout.reward.numel()
+        with torch_threads(self.config.collect_threads):
+            self._repeated(env)[0]()
+        self.env_steps += self._filled.reward.numel()
+
+    def _do_both(self, env: Env) -> None:
+        """Learn from the rollout of the last time, while the policy as it is before that collects the next one."""
+        if not self._is_ahead:
+            self._collect(env)
+            self._is_ahead = True
+        self._rollout, self._filled = self._filled, self._rollout
+        self._actor.load_state_dict(self.policy.state_dict())
+        with ThreadPoolExecutor(1, "learning") as beside:  # which waits for it, whatever happens here
+            learning = beside.submit(self._learn_on_one_thread)
+            self._collect(env)
+        learning.result()
+
+    def _learn_on_one_thread(self) -> None:
+        """More would be shared with whoever acts, and change the last bits of both."""
+        with torch_threads(1):
+            self._learn()
 
     def _repeated(self, env: Env) -> tuple[Callable[[], None], Callable[[], None]]:
         """Acting and learning, as the environment makes them quick to do over and over."""
@@ -181,7 +121,7 @@ class Ppo:
 
     def _roll(self, env: Env) -> None:
         """One rollout, written in place: on a GPU it is captured, so nothing there looks at a value."""
-        policy, roll = self.policy, self._rollout
+        policy, roll = self._actor, self._filled
         roll.cut.clear()
         _copy_all(roll.memory, self._memory)
         obs, memory = self._obs, under("actor/", roll.memory)
@@ -204,6 +144,7 @@ class Ppo:
             self._discounted.masked_fill_(step.ended, 0.0)
             obs, memory = step.obs, forgotten(memory, step.ended)
         roll.critic_obs[-1] = everything(obs)
+        roll.return_var.copy_(self.returns.var)
         for group, pictures in roll.pictures.items():
             pictures[-1] = as_bytes(group, obs[group])
         _copy_all(self._obs, obs)
@@ -223,7 +164,7 @@ class Ppo:
         if policy.remembers:
             columns |= {"began": laid(roll.began[:-1])} | roll.memory
         mean_reward = roll.reward.mean()
-        roll.reward.mul_((self.returns.var + 1e-8).rsqrt().to(roll.reward.dtype))
+        roll.reward.mul_((roll.return_var + 1e-8).rsqrt().to(roll.reward.dtype))
         columns |= self._estimate()
         sums = torch.zeros(config.epochs, len(LOGGED), device=roll.reward.device)
         for epoch in range(config.epochs):
@@ -322,9 +263,9 @@ class Ppo:
         """All samples once, in random order."""
         device = self._random.device
         if self._everyone is None:
-            order = torch.randperm(samples, generator=self._random, device=device)
+            order = torch.randperm(samples, generator=self._shuffled, device=device)
         else:  # which can be captured
-            order = torch.rand(samples, generator=self._random, device=device).argsort()
+            order = torch.rand(samples, generator=self._shuffled, device=device).argsort()
         yield from order.chunk(self.config.minibatches)
 
     @torch.no_grad()
@@ -359,6 +300,10 @@ class Ppo:
         saved["learning_rate"] = torch.tensor(self.learning_rate, dtype=torch.float64)
         saved["discounted"], saved["random"] = self._discounted, self._random.get_state()
         saved["env_steps"] = torch.tensor(self.env_steps)
+        if self.config.overlap:
+            saved["shuffled"] = self._shuffled.get_state()
+        if self._is_ahead:
+            saved |= {f"ahead/{name}": value for name, value in self._filled.state().items()}
         return {name: value.detach().clone() for name, value in saved.items()}
 
     def load(self, saved: Mapping[str, Tensor]) -> None:
@@ -376,6 +321,12 @@ class Ppo:
         self._discounted.copy_(saved["discounted"])
         self._random.set_state(saved["random"].cpu())
         self.env_steps = int(saved["env_steps"])
+        if self.config.overlap:
+            self._shuffled.set_state(saved["shuffled"].cpu())
+        ahead = under("ahead/", saved)
+        self._is_ahead = bool(ahead)
+        if ahead:
+            self._filled.load(ahead)
 
 
 def _explained(value: Tensor, target: Tensor) -> Tensor:

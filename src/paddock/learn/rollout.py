@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import torch
 from torch import Tensor
 
 from paddock.contracts import Env, Obs
+from paddock.learn.actor_critic import under
 from paddock.policies import Carried
 
 
@@ -34,3 +37,25 @@ class Rollout:
         """Of actor and critic, before the first step."""
         self.cut: list[tuple[int, Tensor, Tensor, Obs]] = []
         """Where episodes ran out of time: step, worlds, and what the critic would have seen next, with the pictures."""
+        self.return_var = torch.ones(1, dtype=torch.float64, device=env.device)
+        """Variance of discounted returns when it was full, by which its rewards are scaled."""
+
+    def _tensors(self) -> dict[str, Tensor]:
+        plain = {name: value for name, value in vars(self).items() if isinstance(value, Tensor) and name != "ended"}
+        kept = {"pictures": self.pictures, "memory": self.memory}
+        return plain | {f"{part}/{name}": value for part, values in kept.items() for name, value in values.items()}
+
+    def state(self) -> dict[str, Tensor]:
+        """All of it, as named tensors."""
+        saved = self._tensors()
+        for i, (t, worlds, obs, seen) in enumerate(self.cut):
+            saved |= {f"cut/{i}/step": torch.tensor(t), f"cut/{i}/worlds": worlds, f"cut/{i}/obs": obs}
+            saved |= {f"cut/{i}/seen/{group}": pictures for group, pictures in seen.items()}
+        return saved
+
+    def load(self, saved: Mapping[str, Tensor]) -> None:
+        """Become what `state` returned."""
+        for name, value in self._tensors().items():
+            value.copy_(saved[name])
+        cuts = [under(f"cut/{i}/", saved) for i in range(sum(name.endswith("/step") for name in saved))]
+        self.cut = [(int(cut["step"]), cut["worlds"], cut["obs"], under("seen/", cut)) for cut in cuts]
