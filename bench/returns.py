@@ -211,11 +211,15 @@ def work(job: Job) -> None:
     job.file.write_text(json.dumps(row) + "\n")
 
 
+def table() -> list[dict[str, Any]]:
+    """What was done before, here or elsewhere."""
+    return json.loads(TABLE.read_text())["rows"] if TABLE.exists() else []
+
+
 def gather() -> None:
     """Put what is done into the table."""
     rows = [json.loads(file.read_text()) for file in sorted(DONE.glob("*.json"))]
-    old = json.loads(TABLE.read_text())["rows"] if TABLE.exists() else []
-    kept = {(row["library"], row["task"], row["seed"], row["steps"]): row for row in [*old, *rows]}
+    kept = {(row["library"], row["task"], row["seed"], row["steps"]): row for row in [*table(), *rows]}
     versions = {"gymnasium": gymnasium.__version__, "torch": torch.__version__}
     TABLE.write_text(json.dumps({"versions": versions, "rows": [kept[key] for key in sorted(kept)]}, indent=1) + "\n")
 
@@ -238,11 +242,13 @@ def main() -> None:
         (job,) = jobs
         work(job)
         return
+    known = {(row["library"], row["task"], row["seed"], row["steps"]): row for row in table()}
     for job in jobs:
-        if not job.file.exists():
+        row = known.get((job.library, job.task, job.seed, job.steps))
+        if row is None and not job.file.exists():
             words = ["--libraries", job.library, "--tasks", job.task, "--seeds", str(job.seed), "--steps", str(job.steps)]
             subprocess.run([sys.executable, __file__, *words, "--here"], check=True, stdout=subprocess.DEVNULL)
-        row = json.loads(job.file.read_text())
+        row = row or json.loads(job.file.read_text())
         print(f"{job.library:<12} {job.task:<18} seed {job.seed}  return {row['return']:8.1f}  in {row['minutes']} min", flush=True)
         gather()
 
