@@ -16,6 +16,7 @@ import torch
 
 from paddock.cores import usable_cores
 from paddock.errors import PaddockError, unknown
+from paddock.learn.crew import processes_here
 from paddock.learn.ppo_config import PpoConfig
 from paddock.tasks.task import Task
 
@@ -118,7 +119,7 @@ def preset_for(preset: str, sim: object) -> str:
 def settle(config: TrainConfig) -> TrainConfig:
     """Put numbers where the config leaves the choice to the machine, and refuse what cannot be."""
     _check(config)
-    threads = config.num_threads or usable_cores()
+    threads = config.num_threads or max(1, usable_cores() // processes_here())
     worlds = config.num_worlds or (_gpu_worlds() if config.sim == "gpu" else _worlds(threads))
     samples = worlds * config.ppo.horizon
     if config.ppo.minibatches > samples:

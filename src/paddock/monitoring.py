@@ -12,6 +12,7 @@ from torch import Tensor
 from paddock.anatomy import Anatomy
 from paddock.contracts import Step
 from paddock.env import Environment
+from paddock.learn.crew import ALONE, Crew
 from paddock.runs.live import Live
 from paddock.runs.telemetry import EpisodeBatch, Telemetry
 from paddock.tasks.curriculum import CURRICULUM
@@ -60,10 +61,14 @@ class Note(NamedTuple):
 class Monitor:
     """Passes a learner's steps on to an environment, and what comes of them to the record."""
 
-    def __init__(self, env: Environment, telemetry: Telemetry, *, watched: int, live: Live) -> None:
+    def __init__(
+        self, env: Environment, telemetry: Telemetry | None, *, watched: int, live: Live | None, crew: Crew = ALONE
+    ) -> None:
+        """Of a crew, the first process has telemetry, and the others have theirs entered there by `share`."""
         self.env, self.num_worlds, self.device, self.obs_sizes = env, env.num_worlds, env.device, env.obs_sizes
         self.env_steps = 0
-        self._telemetry, self._watched, self._live = telemetry, watched, live
+        self._telemetry, self._live, self._crew = telemetry, live, crew
+        self._watched = watched if telemetry is not None else 0
         terms = len(env.task.reward)
         self._sums = torch.zeros(env.num_worlds, terms, dtype=torch.float64, device=env.device)
         self._length = torch.zeros(env.num_worlds, dtype=torch.int64, device=env.device)
@@ -74,6 +79,7 @@ class Monitor:
         self._steps = 0
         self._notes: list[Note] = []
         self._failed_before = 0  # worlds the engine gave up on in earlier processes
+        self._unshared: list[tuple[Tensor, EndedEpisodes]] = []
 
     @property
     def action_size(self) -> int:
@@ -120,7 +126,7 @@ class Monitor:
         acted_on = self.env.obs["policy"][: self._watched]
         number = self.env.episode.clone()
         step = self.env.step(action)
-        self.env_steps += self.num_worlds
+        self.env_steps += self.num_worlds * self._crew.size
         self._steps += 1
         terms = torch.stack(list(step.terms.values()), dim=1)
         self._sums += terms
@@ -128,9 +134,9 @@ class Monitor:
         self._term_means += terms.mean(0)
         if step.ended.any():
             self._ended(step, number)
-        if self._watched:
+        if self._telemetry is not None and self._watched:
             self._telemetry.step_row(self.env_steps, self._row(acted_on, action, step, terms))
-        if self._live.wanted:
+        if self._live is not None and self._live.wanted:
             self._live.frame(self.env_steps, self.env.state.qpos, self.env.state.age)
         return step
 
@@ -154,17 +160,17 @@ class Monitor:
         """Enter what a captured rollout left: its episodes, and the watched worlds' steps."""
         if not notes:
             return
-        before = self.env_steps
-        self.env_steps += self.num_worlds * len(notes)
+        before, every = self.env_steps, self.num_worlds * self._crew.size
+        self.env_steps += every * len(notes)
         self._steps += len(notes)
         when, rows = torch.stack([note.is_end for note in notes]).nonzero().unbind(1)
         if len(rows):
             columns = [torch.stack([getattr(note.ended, part) for note in notes])[when, rows] for part in EndedEpisodes._fields]
             self._enter(rows, EndedEpisodes(*columns))
-        if self._watched:
+        if self._telemetry is not None and self._watched:
             for i, row in enumerate(torch.stack([note.row for note in notes]).cpu().numpy()):
-                self._telemetry.step_row(before + self.num_worlds * (i + 1), row)
-        if self._live.wanted:
+                self._telemetry.step_row(before + every * (i + 1), row)
+        if self._live is not None and self._live.wanted:
             self._live.frame(self.env_steps, self.env.state.qpos.cpu(), self.env.state.age.cpu())
 
     def _row(self, acted_on: Tensor, action: Tensor, step: Step, terms: Tensor) -> np.ndarray:
@@ -182,7 +188,10 @@ class Monitor:
         self._length[rows] = 0
 
     def _enter(self, world: Tensor, ended: EndedEpisodes) -> None:
-        """Put episodes that ended (k,) into the record and the running numbers."""
+        """Put episodes that ended (k,) into the record and the running numbers, or aside for whoever keeps them."""
+        if self._telemetry is None:
+            self._unshared.append((world.cpu(), EndedEpisodes(*(part.cpu() for part in ended))))
+            return
         total = ended.sums.sum(1)
         known = self.env.task.success is not None
         success = ended.success.to(torch.int8) if known else torch.full_like(world, -1, dtype=torch.int8)
@@ -204,6 +213,15 @@ class Monitor:
         self._recent[places] = summary
         self._episodes += len(summary)
         self._ends += torch.bincount(why, minlength=len(self._ends))
+
+    def share(self) -> None:
+        """Enter the episodes of the whole crew where its first process keeps the record."""
+        if self._crew.is_alone:
+            return
+        ours, self._unshared = self._unshared, []
+        for rank, theirs in enumerate(self._crew.gather(ours)):
+            for world, ended in theirs:
+                self._enter(world + rank * self.num_worlds, ended)
 
     def numbers(self) -> dict[str, float]:
         """What happened since the last call, by name; episodes as means over the last hundred."""

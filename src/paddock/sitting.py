@@ -19,7 +19,9 @@ from torch import Tensor
 from paddock.configuring import TrainConfig
 from paddock.env import Environment
 from paddock.evaluation import SELECTION_SEED, acting, score
+from paddock.following import Order, dealt, load_tensors, tensors_of, together
 from paddock.learn.actor_critic import ActorCritic
+from paddock.learn.crew import ALONE, Crew
 from paddock.learn.ppo import Ppo
 from paddock.making import make
 from paddock.messages import BestCheckpoint, CheckpointCard, RunProgress
@@ -60,10 +62,11 @@ class Sitting:
         *,
         checkpoint: Checkpoint | None = None,
         resumed: int = 0,
+        crew: Crew = ALONE,
     ) -> None:
-        self.run, self.env, self.config, self.view = run, env, config, view
+        self.run, self.env, self.config, self.view, self.crew = run, env, config, view, crew
         self.checkpoint, self.resumed = checkpoint, resumed
-        self.learner = Ppo(env, config.ppo, seed=config.seed)
+        self.learner = Ppo(env, config.ppo, seed=config.seed, crew=crew)
         self.log = Logbook(run.log)
         self.status, self.detail = "running", ""
         self.updates = 0
@@ -99,7 +102,7 @@ class Sitting:
             self.live = stack.enter_context(Live(run.socket, num_worlds=env.num_worlds))
             if self.live.trouble:
                 self._trouble(self.live.trouble)
-            self.monitor = Monitor(env, self.telemetry, watched=self.config.watch_worlds, live=self.live)
+            self.monitor = Monitor(env, self.telemetry, watched=self.config.watch_worlds, live=self.live, crew=self.crew)
             if self.checkpoint is not None:
                 self._go_on(self.checkpoint)
             stopping = stack.enter_context(stop_signals())
@@ -142,9 +145,11 @@ class Sitting:
         self._beat(force=True)
         is_over = self.share >= 1.0
         while not is_over:
+            self.crew.say(Order.GO_ON)
             self.env.settle()
             learned = self.learner.update(self.monitor)
             self.updates += 1
+            self.monitor.share()
             self._log(learned)
             is_over = self.share >= 1.0
             # Whatever an update leads to comes before its checkpoint: what a kill cuts short, the resumed run does again.
@@ -237,14 +242,12 @@ class Sitting:
         )
 
     def _tensors(self) -> dict[str, Tensor]:
-        parts = {"learner": self.learner.state(), "env": self.env.save(), "monitor": self.monitor.save()}
-        return {f"{part}/{name}": value for part, tensors in parts.items() for name, value in tensors.items()}
+        self.crew.say(Order.HAND_IN)
+        return together(self.crew.gather(tensors_of(self.learner, self.env, self.monitor)))
 
     def _go_on(self, checkpoint: Checkpoint) -> None:
         card = checkpoint.card
-        self.learner.load(checkpoint.under("learner/"))
-        self.env.load(checkpoint.under("env/"))
-        self.monitor.load(checkpoint.under("monitor/"))
+        load_tensors(self.crew.deal(dealt(checkpoint, self.crew.size)), self.learner, self.env, self.monitor)
         self.updates, self._before_s = card.updates, card.seconds
         self._saved_at = card.updates
 
@@ -355,6 +358,7 @@ class Sitting:
         if not self._is_cut:
             self.save()
             self._rescue()
+            self.crew.say(Order.LEAVE)
         self._say(self.status, detail=self.detail, env_steps=self.env_steps)
         self.telemetry.flush()
         self._beat(force=True)

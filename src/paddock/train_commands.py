@@ -24,10 +24,14 @@ def train(args: Sequence[str]) -> int:
     from rich.console import Console
 
     from paddock.configuring import plan
+    from paddock.learn.crew import join
     from paddock.trained import Run
     from paddock.training import check, command_line, start
     from paddock.training_view import view_for
 
+    if join().rank:  # the first process says everything
+        start(asked.task, runs_dir=asked.runs_dir)
+        return 0
     settled = check(asked.task, asked.settings)
     print(f"Training {asked.task}: {plan(settled)}. Ctrl-C stops it and keeps everything.\n", flush=True)
     folder = start(
@@ -84,6 +88,7 @@ def resume(
     """
     from rich.console import Console
 
+    from paddock.learn.crew import join
     from paddock.trained import find
     from paddock.training_view import view_for
 
@@ -95,6 +100,9 @@ def resume(
             f"{found.path.name} is finished: it has reached its limit, at {found.card.progress.env_steps:,} steps. "
             f"Say how much further: paddock resume {found.path.name}{where(found.path)} --minutes 5"
         )
+    if join().rank:  # the first process says everything
+        found.resume()
+        return 0
     return _farewell(found.resume(steps=steps, minutes=minutes, view=view_for(Console())))
 
 

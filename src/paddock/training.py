@@ -7,7 +7,7 @@ import platform
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
@@ -18,7 +18,9 @@ from paddock.configuring import TrainConfig, as_words, configure, preset_for, se
 from paddock.env import Environment
 from paddock.errors import PaddockError, unknown
 from paddock.evaluation import FIRST_EVALUATION_SEED
+from paddock.following import follow
 from paddock.inspecting import written
+from paddock.learn.crew import Crew, join
 from paddock.learn.ppo_config import net_of
 from paddock.making import make
 from paddock.messages import GitState, RunSetup
@@ -46,14 +48,16 @@ def start(
 ) -> RunFolder:
     """Train a task anew. `settings` are those of TrainConfig, and win over `config`, which wins over the preset."""
     settings = dict(settings or {})
-    found = find_task(task)
+    found, crew = find_task(task), join()
+    if crew.rank:
+        return _follow(found, crew)
     if isinstance(config, TrainConfig):
         config, settings = None, as_words(config) | settings
     settled = check(found, configure(found, preset=preset, file=config, flags=settings))
     found = with_randomization(found, settled.randomize)
-    env = _classroom(found, settled)
+    env = _classroom(found, settled, crew)
     with torch.random.fork_rng(devices=[]):  # what cannot be learned is refused before there is a run
-        net_of(env, settled.ppo)
+        net_of(env, settled.ppo, crew=crew)
     source, content = source_of(task)
     setup = RunSetup(
         format=FORMAT,
@@ -68,6 +72,7 @@ def start(
         randomize={name: written(randomizer) for name, randomizer in found.randomize.items()},
         seed=settled.seed,
         num_worlds=settled.num_worlds,
+        processes=crew.size,
         command=tuple(command),
         created=now(),
         host=os.uname().nodename,
@@ -79,8 +84,27 @@ def start(
         platform=this_platform(),
     )
     run = RunFolder.create(runs_dir, setup, task_source=content)
-    Sitting(run, env, settled, view or Nobody()).train()
+    crew.say(_Invitation(path=run.path, config=as_words(settled), goes_on=False))
+    Sitting(run, env, settled, view or Nobody(), crew=crew).train()
     return run
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Invitation:
+    """What the first process of a crew tells the others before they begin."""
+
+    path: Path
+    config: dict[str, object]
+    goes_on: bool
+
+
+def _follow(task: Task, crew: Crew) -> RunFolder:
+    """This process's part in a run that the first of its crew keeps."""
+    heard: _Invitation = crew.hear()
+    config = configure(task, flags=heard.config)
+    env = _classroom(with_randomization(task, config.randomize), config, crew)
+    follow(env, config, crew, goes_on=heard.goes_on)
+    return RunFolder(heard.path)
 
 
 def check(task: str | Path | Task, config: TrainConfig) -> TrainConfig:
@@ -98,6 +122,9 @@ def resume(
     run: RunFolder, *, steps: int = 0, minutes: float = 0.0, view: View | None = None, task: Task | None = None
 ) -> RunFolder:
     """Go on from the newest whole checkpoint, bit for bit; for `steps` or `minutes` more where the run has reached its limit."""
+    crew = join()
+    if crew.rank:
+        return _follow(task or task_of(run), crew)
     card = run.card()
     if is_alive(card) and card.progress.pid != os.getpid():
         raise PaddockError(
@@ -122,25 +149,28 @@ def resume(
             steps=checkpoint.card.env_steps + steps if steps else 0,
             minutes=checkpoint.card.seconds / 60 + minutes if minutes else 0.0,
         )
-    env = _classroom(found, config)
+    env = _classroom(found, config, crew)
     text = sha256(env.model_text.encode()).hexdigest()
     if text != card.setup.model_sha256:
         raise PaddockError(
             f"the model of '{found.name}' is another than when {run.path.name} began: its robot or scene has changed. Train anew."
         )
     run.write(replace(card, setup=replace(card.setup, config=as_words(config))))
-    Sitting(run, env, config, view or Nobody(), checkpoint=checkpoint, resumed=card.progress.resumed + 1).train()
+    crew.say(_Invitation(path=run.path, config=as_words(config), goes_on=checkpoint is not None))
+    resumed = card.progress.resumed + 1
+    Sitting(run, env, config, view or Nobody(), checkpoint=checkpoint, resumed=resumed, crew=crew).train()
     return run
 
 
-def _classroom(task: Task, config: TrainConfig) -> Environment:
-    """The worlds to train in, where a curriculum begins easy."""
+def _classroom(task: Task, config: TrainConfig, crew: Crew) -> Environment:
+    """The worlds to train in, where a curriculum begins easy; of a crew, each process has the next ones."""
     return make(
         task,
         num_worlds=config.num_worlds,
         seed=config.seed,
         sim=config.sim,
         num_threads=config.num_threads,
+        first_world=crew.rank * config.num_worlds,
         curriculum=True,
     )
 

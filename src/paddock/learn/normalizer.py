@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor, nn
 
+from paddock.learn.crew import ALONE, Crew
+
 CLIP = 10.0
 EPSILON = 1e-8
 
@@ -21,14 +23,15 @@ class Normalizer(nn.Module):
         self.register_buffer("count", torch.zeros((), dtype=torch.float64))
 
     @torch.no_grad()
-    def observe(self, batch: Tensor) -> None:
-        """Merge a batch (m, size) into the statistics, as if everything had been seen at once."""
-        batch = batch.double()
-        var, mean = torch.var_mean(batch, dim=0, correction=0)
-        total = self.count + len(batch)
+    def observe(self, batch: Tensor, *, crew: Crew = ALONE) -> None:
+        """Merge a batch (m, size), and those of the crew, into the statistics, as if everything had been seen at once."""
+        var, mean = torch.var_mean(batch.double(), dim=0, correction=0)
+        mean, var = crew.pooled(mean, var)
+        seen = len(batch) * crew.size
+        total = self.count + seen
         shift = mean - self.mean
-        spread = self.var * self.count + var * len(batch) + shift.square() * self.count * len(batch) / total
-        self.mean += shift * len(batch) / total
+        spread = self.var * self.count + var * seen + shift.square() * self.count * seen / total
+        self.mean += shift * seen / total
         self.var.copy_(spread / total)
         self.count.copy_(total)
 

@@ -16,6 +16,7 @@ from paddock.cores import torch_threads
 from paddock.learn.actor_critic import everything, under
 from paddock.learn.adam import Adam
 from paddock.learn.compiled import compiled
+from paddock.learn.crew import ALONE, Crew
 from paddock.learn.nets.pictures import as_bytes
 from paddock.learn.normalizer import Normalizer
 from paddock.learn.ppo_config import PpoConfig, net_of
@@ -33,13 +34,15 @@ LOGGED = ("policy_loss", "value_loss", "kl", "clipped", "grad_norm")
 class Ppo:
     """Learns from an environment, one rollout at a time. Every random number comes from its own generator."""
 
-    def __init__(self, env: Env, config: PpoConfig, *, seed: int) -> None:
-        self.config = config
+    def __init__(self, env: Env, config: PpoConfig, *, seed: int, crew: Crew = ALONE) -> None:
+        self.config, self.crew = config, crew
         self.env_steps = 0
         self._random = torch.Generator(env.device).manual_seed(seed)
+        self._shuffled = torch.Generator(env.device).manual_seed(seed + 1)
+        """What the order of samples is drawn from: apart from actions, whose noise no number of processes may change."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)  # torch initialises weights from its global generator only
-            self.policy = net_of(env, config).to(env.device)
+            self.policy = net_of(env, config, crew=crew).to(env.device)
         self.learning_rate = config.learning_rate
         self._adam = Adam(self.policy)
         self._improve = compiled(self._descend) if config.compiled else self._descend
@@ -49,10 +52,10 @@ class Ppo:
         """What actor and critic remember where the next rollout begins."""
         self._rollout = Rollout(env, config.horizon, pictures=self.policy.pictures, memory=self._memory)
         """What is learned from."""
-        self._actor, self._filled, self._shuffled = self.policy, self._rollout, self._random
-        """Who acts, what that is written into, and what the order of samples is drawn from: its own, where both go on at once."""
+        self._actor, self._filled = self.policy, self._rollout
+        """Who acts, and what that is written into: its own, where both go on at once."""
         if config.overlap:
-            self._actor, self._shuffled = deepcopy(self.policy), torch.Generator().manual_seed(seed + 1)
+            self._actor = deepcopy(self.policy)
             self._filled = Rollout(env, config.horizon, pictures=self.policy.pictures)
         self._is_ahead = False
         """Whether a rollout is collected that nothing was learned from."""
@@ -83,7 +86,7 @@ class Ppo:
             self._see(env.reset().obs)
         with torch_threads(self.config.collect_threads):
             self._repeated(env)[0]()
-        self.env_steps += self._filled.reward.numel()
+        self.env_steps += self._filled.reward.numel() * self.crew.size
 
     def _do_both(self, env: Env) -> None:
         """Learn from the rollout of the last time, while the policy as it is before that collects the next one."""
@@ -105,12 +108,11 @@ class Ppo:
     def _repeated(self, env: Env) -> tuple[Callable[[], None], Callable[[], None]]:
         """Acting and learning, as the environment makes them quick to do over and over."""
         if self._bound is None or self._bound[0] is not env:
-            mine = (self._random,)
             self._bound = (
                 env,
                 (
-                    env.repeated(partial(self._act, env), generators=mine),
-                    env.repeated(self._learn, generators=mine),
+                    env.repeated(partial(self._act, env), generators=(self._random,)),
+                    env.repeated(self._learn, generators=(self._shuffled,)),
                 ),
             )
         return self._bound[1]
@@ -131,7 +133,7 @@ class Ppo:
             for group, pictures in roll.pictures.items():
                 pictures[t] = as_bytes(group, obs[group])
             mean, memory = policy.decide(obs, memory)
-            roll.action[t] = mean + spread * torch.randn(mean.shape, generator=self._random, device=mean.device)
+            roll.action[t] = mean + spread * self._noise(mean)
             roll.log_prob[t] = policy.log_prob(mean, roll.action[t])
             step = env.step(roll.action[t])
             roll.reward[t], roll.terminated[t], roll.ended[t] = step.reward, step.terminated, step.ended
@@ -144,7 +146,7 @@ class Ppo:
             self._discounted.masked_fill_(step.ended, 0.0)
             obs, memory = step.obs, forgotten(memory, step.ended)
         roll.critic_obs[-1] = everything(obs)
-        roll.return_var.copy_(self.returns.var)
+        roll.return_var.copy_(self.crew.pooled(self.returns.mean, self.returns.var)[1])
         for group, pictures in roll.pictures.items():
             pictures[-1] = as_bytes(group, obs[group])
         _copy_all(self._obs, obs)
@@ -163,7 +165,7 @@ class Ppo:
         columns |= {group: laid(pictures[:-1]) for group, pictures in roll.pictures.items()}
         if policy.remembers:
             columns |= {"began": laid(roll.began[:-1])} | roll.memory
-        mean_reward = roll.reward.mean()
+        mean_reward = self.crew.mean_(roll.reward.mean())
         roll.reward.mul_((roll.return_var + 1e-8).rsqrt().to(roll.reward.dtype))
         columns |= self._estimate()
         sums = torch.zeros(config.epochs, len(LOGGED), device=roll.reward.device)
@@ -174,10 +176,10 @@ class Ppo:
                 for rows in self._minibatches(len(columns["action"])):
                     self._improve(self._rate, sums[epoch], rows, columns)
         # after the epochs, so that stored and recomputed probabilities were normalised alike
-        policy.policy_norm.observe(_flat(roll.policy_obs))
-        policy.critic_norm.observe(_flat(roll.critic_obs[:-1]))
-        explained = _explained(columns["value"], columns["target"])
-        self._told = {"reward": mean_reward, "means": sums / config.minibatches, "explained": explained}
+        policy.policy_norm.observe(_flat(roll.policy_obs), crew=self.crew)
+        policy.critic_norm.observe(_flat(roll.critic_obs[:-1]), crew=self.crew)
+        explained = self.crew.mean_(_explained(columns["value"], columns["target"]))
+        self._told = {"reward": mean_reward, "means": self.crew.mean_(sums / config.minibatches), "explained": explained}
 
     def _report(self) -> dict[str, float]:
         """What to log; and the learning rate of the next update follows from it."""
@@ -200,7 +202,7 @@ class Ppo:
         adam, config = self._adam, self.config
         loss, seen = self._loss(adam.named(adam.weights), {name: column[rows] for name, column in columns.items()})
         (grad,) = torch.autograd.grad(loss, adam.weights)
-        norm = grad.norm()
+        norm = self.crew.mean_(grad).norm()
         adam.step(grad * (config.max_grad_norm / (norm + 1e-6)).clamp(max=1.0), learning_rate=rate)
         sums += torch.stack([*seen, norm])
 
@@ -249,7 +251,10 @@ class Ppo:
             discount=config.discount,
             trace=config.trace,
         )
-        standard = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
+        var, mean = torch.var_mean(advantage, correction=0)
+        mean, var = self.crew.pooled(mean, var)
+        samples = advantage.numel() * self.crew.size
+        standard = (advantage - mean) / ((var * samples / (samples - 1)).sqrt() + 1e-8)
         return {"value": laid(values[:-1]), "advantage": laid(standard), "target": laid(advantage + values[:-1])}
 
     def _value_loss(self, value: Tensor, before: Tensor, target: Tensor) -> Tensor:
@@ -259,9 +264,15 @@ class Ppo:
             loss = torch.maximum(loss, (near - target).square())
         return loss.mean()
 
+    def _noise(self, mean: Tensor) -> Tensor:
+        """Standard normal, like `mean`; the same for a world however many processes share the worlds."""
+        n, size = mean.shape
+        everyone = torch.randn(n * self.crew.size, size, generator=self._random, device=mean.device)
+        return self.crew.own_rows(everyone)
+
     def _minibatches(self, samples: int) -> Iterator[Tensor]:
         """All samples once, in random order."""
-        device = self._random.device
+        device = self._shuffled.device
         if self._everyone is None:
             order = torch.randperm(samples, generator=self._shuffled, device=device)
         else:  # which can be captured
@@ -298,10 +309,9 @@ class Ppo:
         saved |= {f"memory/{name}": value for name, value in self._memory.items()}
         saved |= {f"optimizer/{name}": value for name, value in self._adam.state().items()}
         saved["learning_rate"] = torch.tensor(self.learning_rate, dtype=torch.float64)
-        saved["discounted"], saved["random"] = self._discounted, self._random.get_state()
+        saved["discounted"] = self._discounted
+        saved["random"], saved["shuffled"] = self._random.get_state(), self._shuffled.get_state()
         saved["env_steps"] = torch.tensor(self.env_steps)
-        if self.config.overlap:
-            saved["shuffled"] = self._shuffled.get_state()
         if self._is_ahead:
             saved |= {f"ahead/{name}": value for name, value in self._filled.state().items()}
         return {name: value.detach().clone() for name, value in saved.items()}
@@ -320,9 +330,8 @@ class Ppo:
         self.learning_rate = saved["learning_rate"].item()
         self._discounted.copy_(saved["discounted"])
         self._random.set_state(saved["random"].cpu())
+        self._shuffled.set_state(saved["shuffled"].cpu())
         self.env_steps = int(saved["env_steps"])
-        if self.config.overlap:
-            self._shuffled.set_state(saved["shuffled"].cpu())
         ahead = under("ahead/", saved)
         self._is_ahead = bool(ahead)
         if ahead:

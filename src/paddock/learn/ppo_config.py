@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from paddock.contracts import Env
 from paddock.errors import PaddockError, unknown
 from paddock.learn.actor_critic import ActorCritic
+from paddock.learn.crew import ALONE, Crew
 from paddock.learn.nets.building import build
 from paddock.learn.precision import PRECISIONS
 
@@ -73,7 +74,7 @@ class PpoConfig:
     one thread, and pays where the physics leaves a core idle in between."""
 
 
-def net_of(env: Env, config: PpoConfig) -> ActorCritic:
+def net_of(env: Env, config: PpoConfig, *, crew: Crew = ALONE) -> ActorCritic:
     """The networks that the config names, for an environment; refuses what cannot be taught there."""
     policy = build(
         env,
@@ -84,11 +85,14 @@ def net_of(env: Env, config: PpoConfig) -> ActorCritic:
         node_size=config.node_size,
         symmetry=config.symmetry,
     )
-    _check(config, policy, env)
+    _check(config, policy, env, crew)
     return policy
 
 
-def _check(config: PpoConfig, policy: ActorCritic, env: Env) -> None:
+def _check(config: PpoConfig, policy: ActorCritic, env: Env, crew: Crew) -> None:
+    for name in ("overlap", "compiled"):
+        if getattr(config, name) and not crew.is_alone:
+            raise PaddockError(f"ppo.{name} is for one process, and {crew.size} learn together here. Leave it off.")
     if config.precision not in PRECISIONS:
         raise unknown("ppo.precision", config.precision, PRECISIONS)
     if policy.remembers and config.compiled:

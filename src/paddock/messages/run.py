@@ -46,6 +46,9 @@ class RunSetup:
     """What differs between episodes, by name, as one would write it; runs of before 0.2 do not say."""
     seed: int
     num_worlds: int
+    """Of each process."""
+    processes: int = 1
+    """That learned together."""
     command: tuple[str, ...]
     """The command line, or what called `paddock.train`."""
     created: str

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from paddock.anatomy import Reflection
+from paddock.learn.crew import ALONE, Crew
 from paddock.learn.nets.mlp import Mlp
 from paddock.learn.nets.tower import Tower
 from paddock.learn.normalizer import Normalizer
@@ -65,7 +66,7 @@ class EvenNormalizer(Normalizer):
         self.reflected = Reflected(reflection)
 
     @torch.no_grad()
-    def observe(self, batch: Tensor) -> None:
-        super().observe(torch.cat([batch, self.reflected(batch)]))
+    def observe(self, batch: Tensor, *, crew: Crew = ALONE) -> None:
+        super().observe(torch.cat([batch, self.reflected(batch)]), crew=crew)
         self.mean.copy_(0.5 * (self.mean + self.reflected(self.mean)))  # rounding too treats both sides alike
         self.var.copy_(0.5 * (self.var + self.var[self.reflected.sources]))
