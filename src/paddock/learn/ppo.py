@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from copy import deepcopy
 from functools import partial
 
@@ -96,7 +97,7 @@ class Ppo:
         self._rollout, self._filled = self._filled, self._rollout
         self._actor.load_state_dict(self.policy.state_dict())
         with ThreadPoolExecutor(1, "learning") as beside:  # which waits for it, whatever happens here
-            learning = beside.submit(self._learn_on_one_thread)
+            learning = beside.submit(copy_context().run, self._learn_on_one_thread)  # PyTorch's settings are of a context
             self._collect(env)
         learning.result()
 
