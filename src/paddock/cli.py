@@ -140,6 +140,7 @@ def bench(
     preset: str = "default",
     num_worlds: int = 0,
     sim: str = "",
+    compiled: bool = False,
     out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
 ) -> None:
     """Measure steps per second on this machine, or where a second of training goes.
@@ -155,10 +156,12 @@ def bench(
         preset: Of that training.
         num_worlds: Of that training; 0 for the preset's own.
         sim: Of that training; the preset's own by default.
+        compiled: Learn by compiled code in that training, as `paddock train --ppo.compiled` does.
         out: Also write the numbers as JSON.
     """
     if profile:
-        _profile(profile, preset, {"num_worlds": num_worlds or None, "sim": sim or None}, updates=3 if quick else 10, out=out)
+        settings = {"num_worlds": num_worlds or None, "sim": sim or None, "ppo": {"compiled": True} if compiled else None}
+        _profile(profile, preset, settings, updates=3 if quick else 10, out=out)
         return
     from paddock import benchmarking
 
