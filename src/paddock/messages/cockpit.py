@@ -458,10 +458,11 @@ class RewoundPush:
 
 @dataclass(frozen=True, kw_only=True)
 class WatchingPush:
-    """A view began, or changed what it shows: its frames carry this stream number."""
+    """What this socket shows, after it was asked for and whenever it changes."""
 
     kind: Literal["watching"] = "watching"
     stream: int
+    """Its frames carry this number."""
     run: str
     """Empty for a play."""
     play: str
@@ -469,17 +470,55 @@ class WatchingPush:
     worlds: tuple[int, ...]
     hz: float
     focus: int
+    state: Literal["running", "paused", "waiting", "over"]
+    """`waiting` until the first step; `over` where nobody sends frames any more."""
+    reason: str
+    """Why it is over; empty otherwise."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class ViewEndedPush:
-    """No more frames will come on this stream: the run or the play is over."""
+class CommandPart:
+    """One number of a command."""
 
-    kind: Literal["view-ended"] = "view-ended"
-    stream: int
-    run: str
+    name: str
+    low: float
+    high: float
+    value: float
+    unit: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlayCommand:
+    """What a policy can be told, such as a velocity."""
+
+    name: str
+    parts: tuple[CommandPart, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlayPush:
+    """What a play is, before its first frame and whenever one of these changes."""
+
+    kind: Literal["play"] = "play"
     play: str
-    reason: str
+    title: str
+    policy: str
+    """Such as `best at 1,000,000 steps`."""
+    commands: tuple[PlayCommand, ...]
+    control_dt: float
+    recording: str | None
+    """Name of the run's file that keeps it; None where none does."""
+    checkpoints: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RefusedPush:
+    """A play does not do what it was told."""
+
+    kind: Literal["refused"] = "refused"
+    play: str
+    what: dict[str, object]
+    why: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -493,7 +532,7 @@ class TroublePush:
     error: str
 
 
-FromServer = RunsPush | JobsPush | LogPush | RewoundPush | WatchingPush | ViewEndedPush | TroublePush
+FromServer = RunsPush | JobsPush | LogPush | RewoundPush | WatchingPush | PlayPush | RefusedPush | TroublePush
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -522,7 +561,7 @@ class UnfollowAsk:
 
 @dataclass(frozen=True, kw_only=True)
 class WatchAsk:
-    """Show me worlds of a run; asked again, it changes what is shown."""
+    """Show me worlds of a run, in place of what this socket showed before."""
 
     do: Literal["watch"] = "watch"
     run: str
@@ -534,7 +573,7 @@ class WatchAsk:
 
 @dataclass(frozen=True, kw_only=True)
 class PlayAsk:
-    """Show me a play."""
+    """Show me a play, in place of what this socket showed before."""
 
     do: Literal["play"] = "play"
     play: str
@@ -544,10 +583,9 @@ class PlayAsk:
 
 @dataclass(frozen=True, kw_only=True)
 class UnwatchAsk:
-    """No more frames of a stream."""
+    """No more frames."""
 
     do: Literal["unwatch"] = "unwatch"
-    stream: int
 
 
 @dataclass(frozen=True, kw_only=True)

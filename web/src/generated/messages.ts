@@ -612,9 +612,10 @@ export interface RewoundPush {
   run: string;
 }
 
-/** A view began, or changed what it shows: its frames carry this stream number. */
+/** What this socket shows, after it was asked for and whenever it changes. */
 export interface WatchingPush {
   kind: "watching";
+  /** Its frames carry this number. */
   stream: number;
   /** Empty for a play. */
   run: string;
@@ -623,15 +624,47 @@ export interface WatchingPush {
   worlds: number[];
   hz: number;
   focus: number;
+  /** `waiting` until the first step; `over` where nobody sends frames any more. */
+  state: "running" | "paused" | "waiting" | "over";
+  /** Why it is over; empty otherwise. */
+  reason: string;
 }
 
-/** No more frames will come on this stream: the run or the play is over. */
-export interface ViewEndedPush {
-  kind: "view-ended";
-  stream: number;
-  run: string;
+/** One number of a command. */
+export interface CommandPart {
+  name: string;
+  low: number;
+  high: number;
+  value: number;
+  unit: string;
+}
+
+/** What a policy can be told, such as a velocity. */
+export interface PlayCommand {
+  name: string;
+  parts: CommandPart[];
+}
+
+/** What a play is, before its first frame and whenever one of these changes. */
+export interface PlayPush {
+  kind: "play";
   play: string;
-  reason: string;
+  title: string;
+  /** Such as `best at 1,000,000 steps`. */
+  policy: string;
+  commands: PlayCommand[];
+  control_dt: number;
+  /** Name of the run's file that keeps it; None where none does. */
+  recording: string | null;
+  checkpoints: string[];
+}
+
+/** A play does not do what it was told. */
+export interface RefusedPush {
+  kind: "refused";
+  play: string;
+  what: Record<string, unknown>;
+  why: string;
 }
 
 /** Something that was asked for cannot be; the socket stays open. */
@@ -643,7 +676,7 @@ export interface TroublePush {
   error: string;
 }
 
-export type FromServer = RunsPush | JobsPush | LogPush | RewoundPush | WatchingPush | ViewEndedPush | TroublePush;
+export type FromServer = RunsPush | JobsPush | LogPush | RewoundPush | WatchingPush | PlayPush | RefusedPush | TroublePush;
 
 /** Tell me of runs and jobs as they change. */
 export interface ListAsk {
@@ -663,7 +696,7 @@ export interface UnfollowAsk {
   run: string;
 }
 
-/** Show me worlds of a run; asked again, it changes what is shown. */
+/** Show me worlds of a run, in place of what this socket showed before. */
 export interface WatchAsk {
   do: "watch";
   run: string;
@@ -673,7 +706,7 @@ export interface WatchAsk {
   focus?: number;
 }
 
-/** Show me a play. */
+/** Show me a play, in place of what this socket showed before. */
 export interface PlayAsk {
   do: "play";
   play: string;
@@ -681,10 +714,9 @@ export interface PlayAsk {
   focus?: number;
 }
 
-/** No more frames of a stream. */
+/** No more frames. */
 export interface UnwatchAsk {
   do: "unwatch";
-  stream: number;
 }
 
 /** The frame was drawn; the next one may come. */
