@@ -54,6 +54,8 @@ class RunFolder:
         self.task_file = path / "task.py"
         self.log = path / "log.txt"
         self.socket = path / "live.sock"
+        self.scene = path / "scene.json"
+        self.scene_bin = path / "scene.bin"
 
     @cached_property
     def checkpoints(self) -> Checkpoints:
