@@ -271,6 +271,7 @@ class Sitting:
             self._began = time.monotonic()  # the time does not count
             self._beat(force=True)
             self._tell(lambda view: view.show(replace(self._glance(), paused=True)))
+            self.monitor.show(paused=True)
             time.sleep(PAUSE_S)
             self._obey(self.live.commands(), stopping)
         self.status, self._began = "running", time.monotonic()
