@@ -31,9 +31,6 @@ SIZE_S, SIZE_RUNNING_S = 120.0, 10.0
 SIZING_S = 0.1
 """Spent on sizes in one look."""
 MAX_GONE = 10_000
-PLACES: tuple[tuple[Place, str], ...] = (("trash", TRASH), ("archive", ARCHIVE), ("runs", "."))
-"""Where a run may lie; it is shown where it is nearest to being here, which is the last."""
-
 Signature = tuple[int, ...]
 
 
@@ -97,29 +94,33 @@ class Catalogue:
         return self._entries.get(run)
 
     def _sorted(self) -> list[Entry]:
-        return sorted(list(self._entries.values()), key=lambda entry: entry.id)
+        return sorted(self._entries.values(), key=lambda entry: entry.id)
 
     def look(self) -> None:
         """See what has changed on disk."""
-        found = {run: (place, path, signature) for run, place, path, signature in self._found()}
+        found: dict[str, tuple[Place, Path, Signature]] = {}
+        for run, place, path, signature in self._found():
+            found[run] = (place, path, signature)
         now, here = time.monotonic(), self._started_here()
         version = self.version + 1
         is_changed = False
         for run in self._entries.keys() - found.keys():
-            del self._entries[run]
             self._gone[run] = version
             is_changed = True
+        entries: dict[str, Entry] = {}
         for run, (place, path, signature) in found.items():
             entry = self._entries.get(run)
             if entry is None or (entry.place, entry.signature) != (place, signature):
                 entry = _read(run, place, path, signature, before=entry)
                 self._gone.pop(run, None)
             is_changed |= self._refresh(entry, version, "cockpit" if run in here else "shell")
-            self._entries[run] = entry
+            entries[run] = entry
+        self._entries = entries  # in one move: the server's loop reads it meanwhile
+        until = time.monotonic() + SIZING_S
         for entry in self._unmeasured(now):
             entry.size_bytes, entry.sized_at = _size(entry), now
             is_changed |= self._refresh(entry, version, entry.row.origin)
-            if time.monotonic() - now > SIZING_S:
+            if time.monotonic() > until:
                 break
         while len(self._gone) > MAX_GONE:
             del self._gone[next(iter(self._gone))]
@@ -127,11 +128,14 @@ class Catalogue:
             self.version = version
 
     def _found(self) -> Iterator[tuple[str, Place, Path, Signature]]:
-        for place, folder in PLACES:
-            for item in _items(self.root / folder):
-                if place == "archive" and item.name.endswith(PACKED):
-                    yield item.name.removesuffix(PACKED), place, Path(item.path), _times(item.path)
-                elif place != "archive" and (card := _times(f"{item.path}/{CARD}")):
+        """Every run there is. One that lies in two places is found last where it is nearest to being here."""
+        places: tuple[tuple[Place, Path], ...] = (("trash", self.root / TRASH), ("runs", self.root))
+        for item in _items(self.root / ARCHIVE):
+            if item.name.endswith(PACKED):
+                yield item.name.removesuffix(PACKED), "archive", Path(item.path), _times(item.path)
+        for place, folder in places:
+            for item in _items(folder):
+                if card := _times(f"{item.path}/{CARD}"):
                     yield item.name, place, Path(item.path), (*card, *_times(f"{item.path}/{LABELS}"))
 
     def _refresh(self, entry: Entry, version: int, origin: Literal["cockpit", "shell"]) -> bool:
@@ -226,7 +230,9 @@ def _row(entry: Entry, origin: Literal["cockpit", "shell"]) -> RunRow:
 
 def _rate(rates: list[tuple[float, int]], card: RunCard) -> float | None:
     """Of the last half minute while it runs; over the whole run otherwise, and where there is nothing to compare with."""
-    (then, before), (at, steps) = (rates[0], rates[-1]) if card.progress.status not in OVER and len(rates) > 1 else ((0.0, 0), rates[-1])
+    (then, before), (at, steps) = (
+        (rates[0], rates[-1]) if card.progress.status not in OVER and len(rates) > 1 else ((0.0, 0), rates[-1])
+    )
     return (steps - before) / (at - then) if at > then else None
 
 

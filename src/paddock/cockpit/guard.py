@@ -21,6 +21,11 @@ MAX_BODY = 1_000_000
 API = "/c/"
 COLD, STRANGER = 4401, 4403
 """Why a socket was closed: no token; another page's origin."""
+ADDRESS = "Open the address that `paddock serve` printed"
+UNKNOWN_HOST = f"this server does not answer to that name. {ADDRESS}, or allow the name: paddock serve --allow-host NAME"
+FOREIGN_PAGE = f"another page asked for this; only the cockpit's own may. {ADDRESS}."
+NO_TOKEN = f"the token is missing or is not this server's. {ADDRESS}."
+TOO_MUCH = f"that is too much: a request may carry {MAX_BODY:,} bytes."
 LOCKED = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-embedder-policy": "require-corp",
@@ -47,7 +52,8 @@ class Door:
 
 def door_for(port: int, *, token: str, allowed: tuple[str, ...] = ()) -> Door:
     """The door of a server on this machine's own address, and of the names that were allowed beside it."""
-    own = [name for host in ("127.0.0.1", "localhost", "[::1]") for name in ((host, f"{host}:{port}") if port == 80 else (f"{host}:{port}",))]
+    names = ("127.0.0.1", "localhost", "[::1]")
+    own = (*(f"{name}:{port}" for name in names), *(names if port == 80 else ()))
     return Door(token=token, cookie=f"paddock_{port}", hosts=frozenset(name.lower() for name in (*own, *allowed)))
 
 
@@ -63,24 +69,24 @@ class Guard:
             return
         headers = Headers(scope=scope)
         if headers.get("host", "").lower() not in self._door.hosts:
-            await _refuse(scope, receive, send, 421, "this name is not one this server answers to. Open the address that `paddock serve` printed, or allow the name: --allow-host NAME")
+            await _refuse(scope, receive, send, 421, UNKNOWN_HOST)
             return
         locked = LOCKED | {"content-security-policy": _policy(headers["host"])}
         send = _with_headers(send, locked)
         if not self._is_ours(scope, headers):
-            await _refuse(scope, receive, send, 403, "another page asked for this. Only the cockpit's own page may.", code=STRANGER)
+            await _refuse(scope, receive, send, 403, FOREIGN_PAGE, code=STRANGER)
             return
         path = scope["path"].removeprefix(scope.get("root_path", ""))
         if scope["type"] == "http" and path == "/" and (token := parse_qs(scope["query_string"].decode("latin-1")).get("token")):
             await self._let_in(token[0], send)
             return
         if (path + "/").startswith(API) and not self._knows_token(headers):
-            await _refuse(scope, receive, send, 401, "the token is missing or old. Open the address that `paddock serve` printed.", code=COLD)
+            await _refuse(scope, receive, send, 401, NO_TOKEN, code=COLD)
             return
         if scope["type"] == "http":
             receive = _Counted(receive)
             if _length(headers) > MAX_BODY:
-                await _refuse(scope, receive, send, 413, f"that is too much: a request may carry {MAX_BODY:,} bytes.")
+                await _refuse(scope, receive, send, 413, TOO_MUCH)
                 return
         await self._app(scope, receive, send)
 
@@ -175,6 +181,7 @@ async def _refuse(scope: Scope, receive: Receive, send: Send, status: int, why: 
         return
     kind = "websocket.http" if scope["type"] == "websocket" else "http"
     body = json.dumps({"error": why}).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), (b"x-content-type-options", b"nosniff")]
-    await send({"type": f"{kind}.response.start", "status": status, "headers": headers})
+    headers = {"content-type": "application/json", "content-length": str(len(body)), "x-content-type-options": "nosniff"}
+    raw = [(name.encode(), value.encode()) for name, value in headers.items()]
+    await send({"type": f"{kind}.response.start", "status": status, "headers": raw})
     await send({"type": f"{kind}.response.body", "body": body})

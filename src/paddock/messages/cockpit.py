@@ -377,6 +377,20 @@ class JobList:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SlotsChange:
+    """So many trainings side by side, please."""
+
+    slots: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOrder:
+    """What a running run should do after its present update."""
+
+    do: Literal["pause", "resume", "save"]
+
+
+@dataclass(frozen=True, kw_only=True)
 class PlayRequest:
     """Please let me play with a run's policy."""
 

@@ -172,6 +172,8 @@ export interface SceneGeom {
   checker: boolean;
   /** The other colour of a checkered one; `rgba` has the first. */
   second: Vec3 | null;
+  /** How much it mirrors a lamp, how sharply, and how much it glows; each 0 to 1. */
+  shine: Vec3;
 }
 
 /** Triangles: xyz as float32, then the three vertices of each face as uint32. */
@@ -545,6 +547,16 @@ export interface Job {
 export interface JobList {
   jobs: Job[];
   slots: number;
+}
+
+/** So many trainings side by side, please. */
+export interface SlotsChange {
+  slots: number;
+}
+
+/** What a running run should do after its present update. */
+export interface RunOrder {
+  do: "pause" | "resume" | "save";
 }
 
 /** Please let me play with a run's policy. */
