@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import copy
 
 import mujoco
@@ -38,9 +39,12 @@ class Contacts:
             mujoco.mj_forward(self._model, data)
         except mujoco.FatalError:  # a state that the engine cannot evaluate has no contacts to show
             return []
-        return [self._contact(i) for i in range(min(data.ncon, MOST)) if data.contact.efc_address[i] >= 0]
+        return list(self._pressing())
 
-    def _contact(self, i: int) -> Contact:
-        mujoco.mj_contactForce(self._model, self._data, i, self._force)
-        contact = self._data.contact
-        return tuple(round(value, 4) for value in (*contact.pos[i].tolist(), *contact.frame[i, :3].tolist(), self._force[0].item()))
+    def _pressing(self) -> Iterator[Contact]:
+        contacts, force = self._data.contact, self._force  # each look at a column of it copies the column
+        rows, pos, normal = contacts.efc_address.tolist(), contacts.pos.round(4).tolist(), contacts.frame[:, :3].round(4).tolist()
+        for i in range(min(self._data.ncon, MOST)):
+            if rows[i] >= 0:
+                mujoco.mj_contactForce(self._model, self._data, i, force)
+                yield *pos[i], *normal[i], round(float(force[0]), 3)
