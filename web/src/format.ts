@@ -12,7 +12,7 @@ export function brief(value: number): string {
   const size = Math.abs(value);
   if (size < 1000) return plain(value);
   const step = size >= 999.5e6 ? 3 : size >= 999.5e3 ? 2 : 1;
-  return `${(value / 1000 ** step).toPrecision(3).replace(/\.?0+$/, "")}${"kMG"[step - 1]}`;
+  return `${(value / 1000 ** step).toPrecision(3).replace(/\.0*$|(\.\d*[1-9])0+$/, "$1")}${"kMG"[step - 1]}`;
 }
 
 /** Four digits that count, and no exponent where none is needed. */
@@ -63,7 +63,7 @@ export function moment(unix: number): string {
 export function bytes(value: number): string {
   if (value < 1000) return `${value} B`;
   const step = value >= 999.5e6 ? 3 : value >= 999.5e3 ? 2 : 1;
-  return `${(value / 1000 ** step).toPrecision(3).replace(/\.0+$/, "")} ${["kB", "MB", "GB"][step - 1]}`;
+  return `${(value / 1000 ** step).toPrecision(3).replace(/\.0*$|(\.\d*[1-9])0+$/, "$1")} ${["kB", "MB", "GB"][step - 1]}`;
 }
 
 /** A setting as one would type it. */

@@ -1,5 +1,6 @@
 // From curves to lines that can be drawn: which x, how smooth, which seeds together.
 
+import { byKey } from "../grouping";
 import { placeOf, type Series } from "../series/series";
 import { bandOf, type Middle, type Spread } from "../series/bands";
 import { smoothed } from "../series/smooth";
@@ -65,8 +66,7 @@ function between(xs: Float64Array, ys: Float64Array, x: number): number {
 export function linesOf(curves: readonly Curve[], looks: Looks): Line[] {
   const drawn = curves.filter(({ series }) => series.n > 0);
   if (!looks.together) return drawn.map((curve) => alone(curve, looks));
-  const groups = Object.groupBy(drawn, ({ group }) => group);
-  return Object.values(groups).flatMap((members) => (members ? [joined(members, looks)] : []));
+  return [...byKey(drawn, ({ group }) => group).values()].map((members) => joined(members, looks));
 }
 
 function alone({ label, colour, series, episodes }: Curve, { axis, smoothing }: Looks): Line {

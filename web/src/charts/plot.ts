@@ -87,7 +87,7 @@ export class Plot {
       },
       axes: [
         { ...looks, size: 26, gap: 4, space: 64, grid: { ...looks.grid!, show: false }, values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : said(tick))) },
-        { ...looks, size: 50, gap: 4, space: 30, values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : short(tick))) },
+        { ...looks, size: (_, ticks) => Math.max(34, 12 + 6.4 * Math.max(0, ...(ticks ?? []).map((tick) => tick.length))), gap: 4, space: 30, values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : short(tick))) },
       ],
       series: [{}, { show: true, paths: () => null, points: { show: false } }],
       cursor: {

@@ -1,5 +1,7 @@
 // Scalars in the order in which people look for them.
 
+import { byKey } from "../grouping";
+
 export interface NameGroup {
   name: string;
   title: string;
@@ -20,7 +22,7 @@ const TITLES: Record<string, string> = {
 export function grouped(names: Iterable<string>, search = ""): NameGroup[] {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);
   const found = [...names].filter((name) => words.every((word) => name.toLowerCase().includes(word))).sort();
-  const groups = Map.groupBy(found, (name) => (name.includes("/") ? name.slice(0, name.indexOf("/")) : ""));
+  const groups = byKey(found, (name) => (name.includes("/") ? name.slice(0, name.indexOf("/")) : ""));
   const rank = (name: string) => (name === "" ? FIRST.length + 1 : FIRST.includes(name) ? FIRST.indexOf(name) : FIRST.length);
   return [...groups.entries()]
     .sort(([a], [b]) => rank(a) - rank(b) || a.localeCompare(b))
