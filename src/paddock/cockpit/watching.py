@@ -64,11 +64,12 @@ class View:
             while not watcher.done():
                 if where.exists():
                     bridge = asyncio.create_task(self._bridge(where))
-                    await asyncio.wait((bridge, watcher), return_when=asyncio.FIRST_COMPLETED)
-                    bridge.cancel()
-                    await asyncio.gather(bridge, return_exceptions=True)
-                    if not bridge.cancelled() and isinstance(refusal := bridge.exception(), PaddockError):
-                        raise refusal
+                    try:
+                        await asyncio.wait((bridge, watcher), return_when=asyncio.FIRST_COMPLETED)
+                        if bridge.done():
+                            bridge.result()
+                    finally:
+                        bridge.cancel()
                 await asyncio.sleep(RETRY_S)
         finally:
             watcher.cancel()
@@ -93,6 +94,7 @@ class View:
         finally:
             self._writer = None
             writer.close()
+        self._latest = None  # which will be old by then
         self._drawn.clear()
         await self._drawn.wait()
 
