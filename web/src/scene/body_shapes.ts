@@ -50,7 +50,7 @@ function paint(shape: BufferGeometry, geom: SceneGeom): BufferGeometry {
   shape.deleteAttribute("uv");
   const count = shape.getAttribute("position").count;
   const [red, green, blue, alpha] = geom.rgba;
-  const [specular, shininess, emission] = (geom as SceneGeom & { shine?: [number, number, number] }).shine ?? [0.5, 0.5, 0];
+  const [specular, shininess, emission] = geom.shine;
   colour.setRGB(red, green, blue, SRGBColorSpace);
   const colours = new Float32Array(count * 4);
   const surfaces = new Float32Array(count * 2);

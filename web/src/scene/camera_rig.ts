@@ -7,6 +7,8 @@ export type CameraMode = "follow" | "orbit" | "free" | "model";
 
 /** Share of the way to the followed robot that is left after a second. */
 const LAG = 0.002;
+/** Share of the picture that what is framed may fill. */
+const MARGIN = 0.86;
 const KEYS: Record<string, [forward: number, right: number, up: number]> = {
   KeyW: [1, 0, 0],
   KeyS: [-1, 0, 0],
@@ -58,13 +60,27 @@ export class CameraRig {
     return this.current === "model" ? 3 : this.camera.position.distanceTo(this.controls.target);
   }
 
-  /** Looks at a place from a direction, from so far that a ball of that radius fits. */
-  frame(centre: Vector3, from: Vector3, radius: number): void {
-    const half = MathUtils.degToRad(this.camera.fov / 2);
-    const narrow = Math.min(half, Math.atan(Math.tan(half) * this.camera.aspect));
-    this.controls.target.copy(centre);
-    this.camera.position.copy(from).normalize().multiplyScalar(radius / Math.sin(narrow)).add(centre);
-    this.controls.update();
+  /** Looks at a place from a direction, from so far that a box around it just fits. */
+  frame(centre: Vector3, from: Vector3, box: Vector3): void {
+    const { camera, controls, goal } = this;
+    const away = from.clone().normalize();
+    controls.target.copy(centre);
+    let distance = 2 * box.length();
+    for (let pass = 0; pass < 8; pass++) {
+      camera.position.copy(away).multiplyScalar(distance).add(centre);
+      camera.lookAt(centre);
+      camera.updateMatrixWorld();
+      let most = -Infinity;
+      for (let corner = 0; corner < 8; corner++) {
+        goal.set(corner & 1 ? box.x : -box.x, corner & 2 ? box.y : -box.y, corner & 4 ? box.z : -box.z).add(centre);
+        goal.applyMatrix4(camera.matrixWorldInverse);
+        const tall = Math.tan(MathUtils.degToRad(camera.fov / 2)) * MARGIN;
+        const ahead = Math.max(-goal.z, 1e-3);
+        most = Math.max(most, (Math.abs(goal.y) / tall - ahead) / distance, (Math.abs(goal.x) / (tall * camera.aspect) - ahead) / distance);
+      }
+      distance *= 1 + most; // each corner comes to the edge as the camera backs off by what it lacks
+    }
+    controls.update();
   }
 
   /** Moves what is looked at, and the camera with it, to the robot in focus. */

@@ -40,7 +40,7 @@ export class Crowd {
     this.motion = new Motion(json);
     this.terrain = json.heights.length > 0;
     this.layout = this.terrain ? "overlay" : "grid";
-    this.gap = Math.max(2.6 * this.extent.radius, 2.15 * this.extent.half);
+    this.gap = Math.max(2.4 * this.extent.girth, 1.2 * this.extent.radius, 2.15 * this.extent.half);
     const fixed = fixedBodies(json);
     for (const geom of json.geoms) {
       if (geom.kind === "hfield" && isGround(geom, fixed)) this.ground.add(this.field(geom));
@@ -99,8 +99,8 @@ export class Crowd {
     return this.layout;
   }
 
-  /** Half the side of the square on which the worlds stand. */
-  get reach(): number {
+  /** Half the sides of the rectangle on which the worlds stand. */
+  get reach(): [number, number] {
     return reachOf(this.swarm.count, this.layout, this.gap);
   }
 

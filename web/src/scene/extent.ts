@@ -11,8 +11,13 @@ import { fixedBodies, type SceneModel } from "./scene_model";
 export interface Extent {
   /** Middle of all that moves, at home. */
   centre: Vector3;
-  /** Radius of a ball around it. */
+  /** Half the sides of a box around it. */
+  box: Vector3;
+  /** Radius of a ball around it, and of a circle around it on the floor. */
   radius: number;
+  girth: number;
+  /** Whence it is seen well. */
+  from: Vector3;
   /** The body that is followed: the first that moves; its place at home. */
   root: number;
   rootAt: Vector3;
@@ -50,13 +55,25 @@ export function extentOf(model: SceneModel): Extent {
   const root = Math.max(0, fixed.indexOf(false));
   return {
     centre: low.clone().add(high).multiplyScalar(0.5),
+    box: high.clone().sub(low).multiplyScalar(0.5),
     radius: Math.max(0.05, low.distanceTo(high) / 2),
+    girth: Math.hypot(high.x - low.x, high.y - low.y) / 2,
+    from: viewFrom(model, poses),
     root,
     rootAt: new Vector3(poses[root * POSE], poses[root * POSE + 1], poses[root * POSE + 2]),
     half,
     floor,
     weight: 9.81 * Math.max(0.01, json.bodies.reduce((sum, body, i) => sum + (fixed[i] ? 0 : body.mass), 0)),
   };
+}
+
+/** The direction of the model's camera that tracks the robot, where it has one. */
+function viewFrom({ json: { cameras } }: SceneModel, poses: Float64Array): Vector3 {
+  const lens = cameras.find((camera) => camera.name === "track");
+  if (lens === undefined) return new Vector3(1.1, 0.8, 0.5);
+  const elements = new Float32Array(16);
+  matrixOfPose(elements, 0, poses, lens.body * POSE, 0, 0);
+  return new Vector3().setFromMatrixColumn(new Matrix4().fromArray(elements).multiply(placeOf(lens)), 2);
 }
 
 /** A plane that stands still is the floor; a height field lies on it. */

@@ -31,7 +31,7 @@ function arrowShape(): BufferGeometry {
 
 export class Signs {
   readonly group = new Group();
-  private readonly shapes = { arrow: arrowShape(), sphere: new SphereGeometry(1, 20, 12), ring: new TorusGeometry(1, 0.06, 8, 48) };
+  private readonly shapes = { arrow: arrowShape(), sphere: new SphereGeometry(1, 20, 12), ring: new TorusGeometry(1, 0.03, 6, 48) };
   private readonly used: Record<keyof Signs["shapes"], number> = { arrow: 0, sphere: 0, ring: 0 };
   private readonly pool: Record<keyof Signs["shapes"], Sign[]> = { arrow: [], sphere: [], ring: [] };
   private readonly colour = new Color();

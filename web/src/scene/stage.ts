@@ -22,8 +22,8 @@ export interface Palette {
   sky: number;
 }
 
-export const DARK: Palette = { zenith: 0x0e1219, horizon: 0x272e3a, floor: [0x313945, 0x2a313c], sun: 2.6, sky: 1.5 };
-export const LIGHT: Palette = { zenith: 0xb9cfe8, horizon: 0xf1f5f9, floor: [0xe6e8e4, 0xd9ddda], sun: 2.7, sky: 1.9 };
+export const DARK: Palette = { zenith: 0x0e1219, horizon: 0x272e3a, floor: [0x3d4653, 0x343c48], sun: 2.1, sky: 1.2 };
+export const LIGHT: Palette = { zenith: 0xb9cfe8, horizon: 0xf1f5f9, floor: [0xe9ebe9, 0xdce0df], sun: 1.9, sky: 1.25 };
 
 /** Half the side of the floor, and where it has faded, in view distances. */
 const FAR = 14;
@@ -102,7 +102,7 @@ export class Stage {
       camera.right = camera.top = reach;
       camera.near = reach * 0.1;
       camera.far = reach * 6;
-      this.sun.shadow.normalBias = reach * 0.004;
+      this.sun.shadow.normalBias = reach * 0.0015;
       camera.updateProjectionMatrix();
     }
     this.sun.target.position.copy(target);

@@ -19,6 +19,9 @@ const ENDED = [1, 0.05, 0.02] as const;
 const SUCCEEDED = [0.05, 0.8, 0.2] as const;
 const BEGUN = [1, 1, 1] as const;
 
+/** Whence many robots are seen first. */
+const FROM_FRONT = new Vector3(1, 0.22, 0.62);
+
 export class Viewer {
   readonly rig: CameraRig;
   readonly pace = new Pace();
@@ -26,7 +29,6 @@ export class Viewer {
   crowd: Crowd | null = null;
   frame: Frame | null = null;
   drag: Drag | null = null;
-  contacts = true;
   /** Called with a frame once it is on the screen. */
   ondrawn: (frame: Frame) => void = () => undefined;
   /** Called where less is drawn from now on. */
@@ -40,6 +42,7 @@ export class Viewer {
   private readonly focusAt = new Vector3();
   private readonly matrix = new Matrix4();
   private accent = new Color(1, 0.45, 0.1);
+  private contacts = true;
   private undrawn: Frame | null = null;
   private lens: string | null = null;
   private asked = 0;
@@ -113,9 +116,10 @@ export class Viewer {
     const { crowd } = this;
     if (crowd === null) return;
     const { extent, reach } = crowd;
-    const many = reach > 0;
+    const many = reach[1] > 0;
     const centre = many ? new Vector3(0, 0, extent.centre.z) : crowd.middleOf(0, new Vector3());
-    this.rig.frame(centre, new Vector3(1.15, 0.85, many ? 1.0 : 0.55), 1.15 * extent.radius + (many ? 1.02 * Math.SQRT2 * reach : 0));
+    const box = extent.box.clone().add(new Vector3(reach[0], reach[1], 0));
+    this.rig.frame(centre, many ? FROM_FRONT : extent.from, box);
     this.rig.mode = many ? "orbit" : "follow";
     this.invalidate();
   }
@@ -125,9 +129,9 @@ export class Viewer {
     const { crowd } = this;
     if (crowd === null) return;
     const from = this.rig.camera.position.clone().sub(this.rig.controls.target);
-    if (this.rig.mode === "model") from.set(1.15, 0.85, 0.55);
+    if (this.rig.mode === "model") from.copy(crowd.extent.from);
     this.rig.mode = "follow";
-    this.rig.frame(crowd.middleOf(this.focusSlot, this.focusAt), from, 1.3 * crowd.extent.radius);
+    this.rig.frame(crowd.middleOf(this.focusSlot, this.focusAt), from, crowd.extent.box);
     this.invalidate();
   }
 
@@ -150,6 +154,19 @@ export class Viewer {
   lay(layout: Layout, gap: number): void {
     this.crowd?.lay(layout, gap);
     this.overview();
+  }
+
+  /** Switches what is drawn beside the robots' looks. */
+  draw3d({ contacts = this.contacts, collision }: { contacts?: boolean; collision?: boolean }): void {
+    this.contacts = contacts;
+    if (collision !== undefined && this.crowd !== null) this.crowd.collisionShown = collision;
+    this.invalidate();
+  }
+
+  /** A place on the stage as the world of a slot has it. */
+  toWorld(slot: number, x: number, y: number, z: number): [number, number, number] {
+    const offsets = this.crowd?.offsets;
+    return [x - (offsets?.[2 * slot] ?? 0), y - (offsets?.[2 * slot + 1] ?? 0), z];
   }
 
   get focusSlot(): number {
