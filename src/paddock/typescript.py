@@ -8,6 +8,7 @@ from pathlib import Path
 
 import paddock.messages
 from paddock.errors import PaddockError
+from paddock.field_docs import documented
 
 MODULES = ("platform", "run", "scene", "cockpit")
 """Of `paddock.messages`, what a page reads or sends."""
@@ -24,7 +25,7 @@ def typescript() -> str:
 
 
 def _declarations(tree: ast.Module) -> Iterator[str]:
-    for node, doc in _documented(tree.body):
+    for node, doc in documented(tree.body):
         match node:
             case ast.ClassDef():
                 yield _interface(node)
@@ -38,7 +39,7 @@ def _declarations(tree: ast.Module) -> Iterator[str]:
 
 def _interface(node: ast.ClassDef) -> str:
     rows: list[str] = []
-    for part, doc in _documented(node.body):
+    for part, doc in documented(node.body):
         match part:
             case ast.AnnAssign(target=ast.Name(id=name), annotation=kind, value=default):
                 may_miss = default is not None and not _is_literal(kind)
@@ -46,16 +47,6 @@ def _interface(node: ast.ClassDef) -> str:
             case _:
                 pass
     return f"{_comment(ast.get_docstring(node) or '')}export interface {node.name} {{\n{''.join(rows)}}}\n"
-
-
-def _documented(body: list[ast.stmt]) -> Iterator[tuple[ast.stmt, str]]:
-    """Each statement with the text that stands under it."""
-    for node, after in zip(body, [*body[1:], None], strict=True):
-        match after:
-            case ast.Expr(value=ast.Constant(value=str(text))):
-                yield node, text
-            case _:
-                yield node, ""
 
 
 def _comment(text: str, indent: str = "") -> str:
