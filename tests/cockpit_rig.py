@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,7 +20,7 @@ from websockets.sync.client import ClientConnection, connect
 from paddock.cockpit.guard import door_for
 from paddock.messages import from_json
 from paddock.messages.cockpit import SeriesBlock, SeriesHead
-from paddock.serving import config_of, make_cockpit, token_in
+from paddock.serving import CLIENT, config_of, make_cockpit, token_in
 
 T = TypeVar("T")
 
@@ -121,19 +121,19 @@ class Line:
             return over.rcvd.code, over.rcvd.reason
 
 
-def served(runs_dir: Path, *, port: int = 0) -> AbstractContextManager[Visitor]:
+def served(runs_dir: Path, *, port: int = 0, client: Path = CLIENT) -> AbstractContextManager[Visitor]:
     """A cockpit over a folder, in a thread of this process."""
-    return mounted(runs_dir, lambda app: app, port=port)
+    return mounted(runs_dir, lambda app: app, port=port, client=client)
 
 
 @contextmanager
-def mounted(runs_dir: Path, wrap: Callable[[Any], Any], *, port: int = 0) -> Iterator[Visitor]:
+def mounted(runs_dir: Path, wrap: Callable[[Any], Any], *, port: int = 0, client: Path = CLIENT) -> Iterator[Visitor]:
     """The same, inside of another application."""
     wire = socket.create_server(("127.0.0.1", port))
     port = wire.getsockname()[1]
     runs_dir.mkdir(exist_ok=True)
     token = token_in(runs_dir)
-    config = config_of(make_cockpit(runs_dir, slots=1), door_for(port, token=token))
+    config = config_of(replace(make_cockpit(runs_dir, slots=1), client=client), door_for(port, token=token))
     config.app = wrap(config.app)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [wire]})
