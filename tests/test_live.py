@@ -1,17 +1,17 @@
 """live.sock: watching worlds and telling a run what to do, over real sockets and a real training."""
 
 import json
-import socket
 import stat
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
 
 import paddock
+from live_clients import Client, until
 from paddock.cli import main
 from paddock.configuring import TrainConfig
 from paddock.errors import PaddockError
@@ -19,44 +19,13 @@ from paddock.learn.ppo_config import PpoConfig
 from paddock.making import make
 from paddock.monitoring import Monitor, causes_of, step_columns
 from paddock.runs.folder import find_run, status_of
-from paddock.runs.live import MAX_LINE, MAX_WATCHED, Live, address_of, ask
+from paddock.runs.live import MAX_LINE, Live
+from paddock.runs.sockets import ask
 from paddock.runs.telemetry import Telemetry
+from paddock.runs.viewers import MAX_WATCHED, Shot
 
 NUM_WORLDS = 70
 AGE = torch.arange(NUM_WORLDS)
-
-
-def until(condition: Callable[[], object], seconds: float = 30.0) -> None:
-    """Wait for what another thread will do."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it never came to be"
-        time.sleep(0.01)
-
-
-class Client:
-    """Somebody at the other end."""
-
-    def __init__(self, path: Path) -> None:
-        self.wire = socket.socket(socket.AF_UNIX)
-        self.wire.settimeout(10.0)
-        with address_of(path) as address:
-            self.wire.connect(address)
-        self.lines = self.wire.makefile("rb")
-
-    def send(self, line: bytes) -> None:
-        self.wire.sendall(line + b"\n")
-
-    def read(self) -> dict[str, dict[str, object]]:
-        return json.loads(self.lines.readline())
-
-    def ask(self, **words: object) -> dict[str, dict[str, object]]:
-        self.send(json.dumps(words).encode())
-        return self.read()
-
-    def close(self) -> None:
-        self.lines.close()
-        self.wire.close()
 
 
 @pytest.fixture
@@ -79,11 +48,15 @@ class Untouchable:
         raise AssertionError(f"world {world} was looked at, for nobody")
 
 
+def untouchable(env_steps: int) -> Shot:
+    return Shot(env_steps=env_steps, qpos=Untouchable(), age=Untouchable())  # pyright: ignore[reportArgumentType]
+
+
 def test_a_subscriber_gets_the_worlds_it_asked_for(live: Live, client: Client) -> None:
     qpos = torch.randn(NUM_WORLDS, 3)
     assert client.ask(do="subscribe", worlds=[5, 2], hz=60) == {"ok": "subscribe"}
     assert live.wanted
-    live.frame(1200, qpos, AGE)
+    live.frame(Shot(env_steps=1200, qpos=qpos, age=AGE))
     for world in (5, 2):
         assert client.read()["frame"] == {"env_steps": 1200, "world": world, "age": world, "qpos": qpos[world].tolist()}
 
@@ -91,12 +64,12 @@ def test_a_subscriber_gets_the_worlds_it_asked_for(live: Live, client: Client) -
 def test_nobody_watching_costs_nothing(live: Live, client: Client) -> None:
     assert not live.wanted
     client.ask(do="status")
-    live.frame(1, Untouchable(), Untouchable())  # pyright: ignore[reportArgumentType]
+    live.frame(untouchable(1))
     client.ask(do="subscribe", worlds=[0], hz=1)
     assert live.wanted
     with pytest.raises(AssertionError, match="world 0 was looked at"):  # so the lines above can fail
-        live.frame(2, Untouchable(), Untouchable())  # pyright: ignore[reportArgumentType]
-    live.frame(3, Untouchable(), Untouchable())  # pyright: ignore[reportArgumentType]  # its next is due in a second
+        live.frame(untouchable(2))
+    live.frame(untouchable(3))  # its next is due in a second
     client.ask(do="unsubscribe")
     assert not live.wanted
 
@@ -120,24 +93,27 @@ def test_a_subscription_ends_with_its_subscriber(live: Live, tmp_path: Path) -> 
     staying, leaving = Client(tmp_path / "live.sock"), Client(tmp_path / "live.sock")
     for client in (staying, leaving):
         client.ask(do="subscribe", worlds=[0, 1], hz=60)
-    live.frame(1, torch.zeros(NUM_WORLDS, 20_000), AGE)  # more than the kernel takes at once: it leaves in the middle of a frame
+    live.frame(
+        Shot(env_steps=1, qpos=torch.zeros(NUM_WORLDS, 20_000), age=AGE)
+        # more than the kernel takes at once: it leaves in the middle of a frame
+    )
     leaving.wire.recv(100)
     leaving.close()
     assert [staying.read()["frame"]["world"] for _ in range(2)] == [0, 1]
     assert live.wanted
     staying.close()
     until(lambda: not live.wanted)
-    live.frame(2, Untouchable(), Untouchable())  # pyright: ignore[reportArgumentType]
+    live.frame(untouchable(2))
 
 
 def test_a_slow_reader_loses_frames_and_nothing_else(live: Live, client: Client) -> None:
-    worlds, offered = list(range(MAX_WATCHED)), 40
+    worlds, offered = list(range(MAX_WATCHED["json"])), 40
     client.ask(do="subscribe", worlds=worlds, hz=60)
     qpos = torch.randn(NUM_WORLDS, 60)
     longest = 0.0
     for number in range(offered):
         began = time.perf_counter()
-        live.frame(number, qpos, AGE)
+        live.frame(Shot(env_steps=number, qpos=qpos, age=AGE))
         longest = max(longest, time.perf_counter() - began)
         time.sleep(1 / 60)
     client.send(b'{"do": "status"}')
@@ -147,7 +123,7 @@ def test_a_slow_reader_loses_frames_and_nothing_else(live: Live, client: Client)
     assert line == {"ok": "status", "status": {}}
     numbers = [int(str(frame["env_steps"])) for frame in frames]
     assert 0 < len(set(numbers)) < offered  # some were lost,
-    assert len(frames) % MAX_WATCHED == 0 and numbers == sorted(numbers)
+    assert len(frames) % MAX_WATCHED["json"] == 0 and numbers == sorted(numbers)
     assert all(frame["qpos"] == qpos[int(str(frame["world"]))].tolist() for frame in frames)  # and none was cut
     assert longest < 1.0  # whoever trains was not held up
 
@@ -173,6 +149,11 @@ def test_a_slow_reader_loses_frames_and_nothing_else(live: Live, client: Client)
         (b'{"do": "subscribe", "hz": 0}', "hz is 0"),
         (b'{"do": "subscribe", "hz": NaN}', "hz is nan"),
         (b'{"do": "subscribe", "hz": 61}', "at most 60"),
+        (b'{"do": "subscribe", "format": "bmp"}', "unknown format 'bmp'"),
+        (b'{"do": "subscribe", "format": ["json"]}', "unknown format"),
+        (b'{"do": "subscribe", "focus": 70}', "focus is 70; wanted a number from 0 to 69"),
+        (b'{"do": "subscribe", "focus": true}', "focus is True"),
+        (b'{"do": "tell", "what": {"do": "pause"}}', "unknown command 'tell'"),
     ],
 )
 def test_nonsense_is_answered_and_the_next_line_heard(line: bytes, said: str, live: Live, client: Client) -> None:
@@ -232,8 +213,8 @@ def test_no_socket_is_a_trouble_not_an_end(tmp_path: Path, monkeypatch: pytest.M
         assert live.trouble == "no live.sock: No such file or directory"
         assert live.commands() == [] and not live.wanted
         live.report({"status": "running"})
-        live.frame(1, Untouchable(), Untouchable())  # pyright: ignore[reportArgumentType]
-    monkeypatch.setattr("paddock.runs.live.HANDLES", tmp_path / "no proc")  # as on a Mac
+        live.frame(untouchable(1))
+    monkeypatch.setattr("paddock.runs.sockets.HANDLES", tmp_path / "no proc")  # as on a Mac
     monkeypatch.chdir("/")
     long = tmp_path / ("d" * 100) / "live.sock"
     with Live(long, num_worlds=1) as live:

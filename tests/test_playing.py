@@ -11,7 +11,8 @@ from paddock import terms as t
 from paddock.contracts import State
 from paddock.errors import PaddockError
 from paddock.making import make
-from paddock.playing import marks, play, view
+from paddock.marks import marks
+from paddock.playing import play, view
 from paddock.scoring import Rate
 from paddock.tasks.finding import find_task
 

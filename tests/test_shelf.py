@@ -22,9 +22,9 @@ from paddock.configuring import TrainConfig
 from paddock.errors import PaddockError, UnknownName
 from paddock.learn.ppo_config import PpoConfig
 from paddock.runs.folder import RunFolder, find_run, now, status_of
-from paddock.runs.live import address_of
 from paddock.runs.logbook import Logbook
 from paddock.runs.shelf import Shelf
+from paddock.runs.sockets import address_of
 
 A, B = "20261101-120000-cartpole-balance-s0-aaaa", "20261102-120000-cartpole-balance-s1-bbbb"
 LONG_AGO = "2020-01-01T00:00:00.000+00:00"

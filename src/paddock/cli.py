@@ -8,7 +8,7 @@ from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from paddock import import_commands, run_commands, study_commands, sweep_commands, train_commands
+from paddock import import_commands, run_commands, serve_commands, study_commands, sweep_commands, train_commands
 from paddock.errors import PaddockError, unknown
 
 if TYPE_CHECKING:
@@ -240,6 +240,7 @@ COMMANDS: dict[str, Callable[..., int | None]] = {
     "replay": run_commands.replay,
     "runs": run_commands.runs,
     "tell": run_commands.tell,
+    "serve": serve_commands.serve,
     "compare": study_commands.compare,
     "robustness": study_commands.robustness,
     "parity": study_commands.parity,
@@ -283,7 +284,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(name: str, args: Sequence[str]) -> int | None:
     import tyro
 
-    for module in (import_commands, run_commands, study_commands, sweep_commands, train_commands):
+    for module in (import_commands, run_commands, serve_commands, study_commands, sweep_commands, train_commands):
         module.__dict__["tyro"] = tyro  # annotations are text until now, so that the help needs no tyro
     globals()["tyro"] = tyro
     command = COMMANDS[name]

@@ -1,11 +1,9 @@
-"""How many cores there are to use, and how many PyTorch uses."""
+"""How many cores there are to use, and how many PyTorch uses. Whoever only counts them does not load PyTorch."""
 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-
-import torch
 
 
 def usable_cores() -> int:
@@ -22,6 +20,8 @@ def usable_cores() -> int:
 @contextmanager
 def torch_threads(count: int) -> Iterator[None]:
     """PyTorch on `count` threads within; 0 changes nothing. Around a whole loop, because each change costs a pool its sleep."""
+    import torch
+
     before = torch.get_num_threads()
     if count and count != before:
         torch.set_num_threads(count)
@@ -36,12 +36,16 @@ class Exact:
     """No gradients, and one thread for terms: a few PyTorch operators change their last bit with the thread count."""
 
     def __enter__(self) -> None:
+        import torch
+
         self._threads, self._gradients = torch.get_num_threads(), torch.is_grad_enabled()
         if self._threads != 1:
             torch.set_num_threads(1)
         torch.set_grad_enabled(False)
 
     def __exit__(self, *_: object) -> None:
+        import torch
+
         if self._threads != 1:
             torch.set_num_threads(self._threads)
         torch.set_grad_enabled(self._gradients)

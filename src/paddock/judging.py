@@ -15,7 +15,8 @@ from paddock.errors import PaddockError
 from paddock.evaluation import FINAL_SEED, Agent, Episode, acting, check_episodes, play_out, score
 from paddock.looks import look_of
 from paddock.making import make
-from paddock.playing import VIDEO_FPS, agents_of, camera_of, find_agent, marks, pose
+from paddock.marks import marks
+from paddock.playing import VIDEO_FPS, agents_of, camera_of, find_agent, pose
 from paddock.rendering import Camera
 from paddock.runs.atomic import write_file
 from paddock.scoring import Score

@@ -15,6 +15,7 @@ from paddock.env import Environment
 from paddock.learn.crew import ALONE, Crew
 from paddock.runs.live import Live
 from paddock.runs.telemetry import EpisodeBatch, Telemetry
+from paddock.showing import Earned, Showing
 from paddock.tasks.curriculum import CURRICULUM
 
 RECENT = 100
@@ -56,6 +57,7 @@ class Note(NamedTuple):
     ended: EndedEpisodes
     row: Tensor
     """Of the watched worlds; (k, columns)."""
+    earned: Earned
 
 
 class Monitor:
@@ -69,13 +71,16 @@ class Monitor:
         self.env_steps = 0
         self._telemetry, self._live, self._crew = telemetry, live, crew
         self._watched = watched if telemetry is not None else 0
+        self._showing = Showing(env)
+        self._earned: Earned | None = None
+        self._causes = causes_of(env)
         terms = len(env.task.reward)
         self._sums = torch.zeros(env.num_worlds, terms, dtype=torch.float64, device=env.device)
         self._length = torch.zeros(env.num_worlds, dtype=torch.int64, device=env.device)
         self._recent = torch.zeros(RECENT, 3 + terms, dtype=torch.float64)  # return, length, success, terms
         self._episodes = torch.zeros((), dtype=torch.int64)
         self._term_means = torch.zeros(terms, dtype=torch.float64, device=env.device)
-        self._ends = torch.zeros(len(causes_of(env)), dtype=torch.int64)
+        self._ends = torch.zeros(len(self._causes), dtype=torch.int64)
         self._steps = 0
         self._notes: list[Note] = []
         self._failed_before = 0  # worlds the engine gave up on in earlier processes
@@ -137,8 +142,14 @@ class Monitor:
         if self._telemetry is not None and self._watched:
             self._telemetry.step_row(self.env_steps, self._row(acted_on, action, step, terms))
         if self._live is not None and self._live.wanted:
-            self._live.frame(self.env_steps, self.env.state.qpos, self.env.state.age)
+            self._earned = Earned(terms=terms, success=step.success)
+            self.show()
         return step
+
+    def show(self, *, paused: bool = False) -> None:
+        """Offer the state as it is to whoever watches."""
+        if self._live is not None and self._live.wanted:
+            self._live.frame(self._showing.shot(self.env_steps, self._earned, self._sums, paused=paused))
 
     def _noted(self, action: Tensor) -> Step:
         """A step of which nothing is looked at yet."""
@@ -151,7 +162,7 @@ class Monitor:
         self._term_means += terms.mean(0)
         row = self._columns(acted_on, action, step, terms)
         ended = EndedEpisodes(number, self._length.clone(), self._sums.clone(), step.success, cause(step))
-        self._notes.append(Note(step.ended, ended, row))
+        self._notes.append(Note(step.ended, ended, row, Earned(terms=terms, success=step.success)))
         self._sums.masked_fill_(step.ended[:, None], 0.0)
         self._length.masked_fill_(step.ended, 0)
         return step
@@ -170,8 +181,8 @@ class Monitor:
         if self._telemetry is not None and self._watched:
             for i, row in enumerate(torch.stack([note.row for note in notes]).cpu().numpy()):
                 self._telemetry.step_row(before + every * (i + 1), row)
-        if self._live is not None and self._live.wanted:
-            self._live.frame(self.env_steps, self.env.state.qpos.cpu(), self.env.state.age.cpu())
+        self._earned = notes[-1].earned
+        self.show()
 
     def _row(self, acted_on: Tensor, action: Tensor, step: Step, terms: Tensor) -> np.ndarray:
         return self._columns(acted_on, action, step, terms).cpu().numpy()
@@ -213,6 +224,9 @@ class Monitor:
         self._recent[places] = summary
         self._episodes += len(summary)
         self._ends += torch.bincount(why, minlength=len(self._ends))
+        if self._live is not None and self._live.focused:
+            causes = (self._causes[number] for number in why.tolist())
+            self._showing.ended(self.env_steps, world.tolist(), causes, focused=self._live.focused)
 
     def share(self) -> None:
         """Enter the episodes of the whole crew where its first process keeps the record."""
@@ -227,7 +241,7 @@ class Monitor:
         """What happened since the last call, by name; episodes as means over the last hundred."""
         env, steps = self.env, max(self._steps, 1)
         found = {f"reward/{name}": value / steps for name, value in zip(env.task.reward, self._term_means.tolist(), strict=True)}
-        found |= {f"ended/{name}": float(count) for name, count in zip(causes_of(env), self._ends.tolist(), strict=True)}
+        found |= {f"ended/{name}": float(count) for name, count in zip(self._causes, self._ends.tolist(), strict=True)}
         count = min(int(self._episodes), RECENT)
         if count:
             means = self._recent[:count].mean(0).tolist()

@@ -18,16 +18,15 @@ from paddock.evaluation import Agent, check_episodes, score
 from paddock.gl_choice import has_display
 from paddock.looks import look_of
 from paddock.making import make
-from paddock.rendering import Camera, Mark
+from paddock.marks import marks
+from paddock.rendering import Camera
 from paddock.scoring import Score
 from paddock.tasks.finding import find_task
-from paddock.tasks.sensing import heading
 from paddock.tasks.task import Task
 from paddock.videos import write_video
 
 VIDEO_FPS = 30
 """At most: a video takes every k-th control step."""
-GOAL_RGBA, COMMAND_RGBA = (0.98, 0.42, 0.10, 0.75), (0.10, 0.45, 0.85, 0.9)
 
 
 def zero(env: Environment) -> Tensor:
@@ -153,22 +152,3 @@ def camera_of(env: Environment) -> str | int | None:
     cameras = [env.visual_model.camera(i).name for i in range(env.visual_model.ncam)]
     wanted = env.task.robot.camera
     return wanted if wanted in cameras or wanted in range(env.visual_model.ncam) else None
-
-
-def marks(env: Environment, world: int = 0) -> list[Mark]:
-    """What a task wants: a `goal` on the ground as a disc, a `target` in space as a ball, a `velocity` as an arrow."""
-    found: list[Mark] = []
-    state = env.state
-    if "goal" in state.memory:
-        x, y, *_ = state.memory["goal"][world].tolist()
-        found.append(Mark(pos=(x, y, 0.005), rgba=GOAL_RGBA, radius=0.12 if env.task.robot.tool is None else 0.03))
-    if "target" in state.memory:
-        x, y, z = state.memory["target"][world].tolist()
-        found.append(Mark(pos=(x, y, z), rgba=GOAL_RGBA, radius=0.02, solid=True))
-    if "velocity" in state.command and env.task.robot.base is not None:
-        ahead, left, _ = state.command["velocity"][world]
-        forward, sideways = heading(state)
-        x, y, z = state.sensor("base_pos")[world].tolist()
-        vector = (*(0.5 * (ahead * forward[world] + left * sideways[world])).tolist(), 0.0)
-        found.append(Mark(pos=(x, y, z + 0.2), rgba=COMMAND_RGBA, radius=0.016, vector=vector))
-    return found

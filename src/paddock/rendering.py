@@ -33,6 +33,8 @@ class Mark:
     vector: tuple[float, float, float] | None = None
     solid: bool = False
     """A ball instead of a disc."""
+    name: str = ""
+    """Of what it shows."""
 
 
 class Camera:

@@ -295,7 +295,7 @@ def tell(
         runs_dir: Where runs are kept.
     """
     from paddock.runs.folder import find_run, is_alive, status_of
-    from paddock.runs.live import ask
+    from paddock.runs.sockets import ask
 
     found = find_run(run, runs_dir)
     name = found.path.name

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 import os
-import signal
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
@@ -35,7 +33,9 @@ from paddock.runs.logbook import Logbook
 from paddock.runs.telemetry import Telemetry, rewind
 from paddock.runs.tensorboard_mirror import TensorBoardSink
 from paddock.runs.wandb_mirror import WandbMirror
+from paddock.scenes import write_scene
 from paddock.scoring import Score
+from paddock.stopping import StoppedAtOnce, stop_signals
 from paddock.training_view import Glance, Nobody, View
 
 BEAT_S = 2.0
@@ -43,11 +43,6 @@ PAUSE_S = 0.2
 FLUSH_S = 1.0
 """How long a checkpoint waits for the telemetry's disk."""
 SHOWN_TROUBLES = 5
-STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
-class StoppedAtOnce(KeyboardInterrupt):
-    """Ctrl-C, and again before the update had ended."""
 
 
 class Sitting:
@@ -112,6 +107,8 @@ class Sitting:
                 stack.callback(self._mirror.stop)
             stack.callback(lambda: self._tell(lambda view: view.close()))
             self._say("resumed" if self.resumed else "started", env_steps=self.env_steps, num_worlds=env.num_worlds)
+            if not run.scene.is_file():
+                self._draw()
             for refusal in self.checkpoint.passed_over if self.checkpoint else ():
                 self._trouble(f"went on from {self.env_steps:,} steps: {refusal}")
             try:
@@ -198,6 +195,13 @@ class Sitting:
         except OSError as refusal:
             self._trouble(f"no recording at {self.env_steps:,} steps: {refusal.strerror or refusal}")
 
+    def _draw(self) -> None:
+        """Write down how the worlds look, for whoever watches."""
+        try:
+            write_scene(self.run, self.env.task)
+        except OSError as refusal:
+            self._trouble(f"no scene to watch: {refusal.strerror or refusal}")
+
     def _policy(self) -> ActorCritic:
         """The policy as it is now, on the CPU: evaluations and recordings are of the reference sim, whatever it trains on."""
         policy = self.learner.policy
@@ -270,6 +274,7 @@ class Sitting:
             self._began = time.monotonic()  # the time does not count
             self._beat(force=True)
             self._tell(lambda view: view.show(replace(self._glance(), paused=True)))
+            self.monitor.show(paused=True)
             time.sleep(PAUSE_S)
             self._obey(self.live.commands(), stopping)
         self.status, self._began = "running", time.monotonic()
@@ -371,26 +376,3 @@ def _merit(best: BestCheckpoint) -> tuple[float, float]:
 def _line(found: Score) -> str:
     success = f"success {found.success}, " if found.success else ""
     return f"{success}return {found.mean_return:.2f}, {found.mean_length:.0f} steps, over {found.episodes} episodes"
-
-
-@contextmanager
-def stop_signals() -> Iterator[Callable[[], str]]:
-    """The name of the signal that asked to stop, or nothing. A second Ctrl-C does not wait for the update to end."""
-    heard: list[str] = []
-
-    def hear(number: int, frame: object) -> None:
-        if heard and number == signal.SIGINT:
-            raise StoppedAtOnce
-        heard.append(signal.Signals(number).name)
-
-    if threading.current_thread() is not threading.main_thread():
-        yield lambda: ""
-        return
-    is_nohup = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-    wanted = [number for number in STOPPING if not (is_nohup and number == signal.SIGHUP)]
-    before = {number: signal.signal(number, hear) for number in wanted}
-    try:
-        yield lambda: heard[0] if heard else ""
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -20,7 +20,7 @@ from paddock.errors import PaddockError, unknown
 from paddock.messages import SweepCard, TrialRow, from_json, to_json
 from paddock.runs.atomic import write_file
 from paddock.runs.folder import RunFolder
-from paddock.runs.live import ask
+from paddock.runs.sockets import ask
 from paddock.runs.telemetry_reader import TelemetryReader
 from paddock.sweep_space import Axis, axis, nested
 from paddock.tasks.finding import find_task

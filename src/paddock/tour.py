@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from paddock.making import make
-from paddock.playing import agents_of, camera_of, find_agent, marks, play, pose
+from paddock.marks import marks
+from paddock.playing import agents_of, camera_of, find_agent, play, pose
 from paddock.rendering import Camera
 from paddock.scoring import show_all
 from paddock.sheets import Strip, contact_sheet

@@ -41,6 +41,7 @@ def train(args: Sequence[str]) -> int:
         runs_dir=asked.runs_dir,
         view=view_for(Console()),
         command=command_line(),
+        run_id=asked.run_id,
     )
     if asked.like is not None:
         _say_repeated(folder, asked.like)

@@ -40,6 +40,8 @@ class Asked:
     runs_dir: Path
     like: RunFolder | None
     """The run that this one repeats."""
+    run_id: str
+    """Of the run; empty for one that is made up."""
 
 
 def parse(args: Sequence[str]) -> Asked:
@@ -78,6 +80,7 @@ def parse(args: Sequence[str]) -> Asked:
         config: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
         like: Annotated[str, tyro.conf.arg(metavar="RUN")] = "",
         runs_dir: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = RUNS_DIR,
+        run_id: Annotated[str, tyro.conf.arg(name="id", metavar="ID")] = "",
     ) -> Asked:
         """Flags.
 
@@ -88,10 +91,11 @@ def parse(args: Sequence[str]) -> Asked:
             config: A YAML file with settings, or another run's run.json.
             like: Repeat a run, its task and all its settings, and say whether the weights are the same; without a TASK in front.
             runs_dir: Where runs are kept.
+            run_id: What to call the run, and its folder; empty for time, task and seed.
         """
         if settings.minutes and _given(rest, "--minutes") and not _given(rest, "--steps"):
             settings = replace(settings, steps=0)
-        return Asked(task=task, settings=settings, preset=preset, runs_dir=runs_dir, like=run_to_repeat)
+        return Asked(task=task, settings=settings, preset=preset, runs_dir=runs_dir, like=run_to_repeat, run_id=run_id)
 
     return tyro.cli(
         wanted,

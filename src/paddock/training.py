@@ -26,7 +26,7 @@ from paddock.making import make
 from paddock.messages import GitState, RunSetup
 from paddock.platforms import this_platform
 from paddock.runs.checkpoints import BadCheckpoint
-from paddock.runs.folder import FORMAT, RunFolder, is_alive, new_id, now
+from paddock.runs.folder import FORMAT, RunFolder, check_id, is_alive, new_id, now
 from paddock.sims import SIM_NAMES
 from paddock.sitting import Sitting
 from paddock.sources import source_of, task_of
@@ -45,8 +45,10 @@ def start(
     view: View | None = None,
     command: Sequence[str] = ("paddock.train",),
     settings: Mapping[str, object] | None = None,
+    run_id: str = "",
 ) -> RunFolder:
     """Train a task anew. `settings` are those of TrainConfig, and win over `config`, which wins over the preset."""
+    check_id(run_id, runs_dir)
     settings = dict(settings or {})
     found, crew = find_task(task), join()
     if crew.rank:
@@ -61,7 +63,7 @@ def start(
     source, content = source_of(task)
     setup = RunSetup(
         format=FORMAT,
-        id=new_id(found.name, settled.seed),
+        id=run_id or new_id(found.name, settled.seed),
         task=found.name,
         task_version=found.version,
         source=source,

@@ -39,6 +39,14 @@ from paddock.messages.run import RunCard as RunCard
 from paddock.messages.run import RunProgress as RunProgress
 from paddock.messages.run import RunSetup as RunSetup
 from paddock.messages.run import TaskSource as TaskSource
+from paddock.messages.scene import Scene as Scene
+from paddock.messages.scene import SceneBody as SceneBody
+from paddock.messages.scene import SceneCamera as SceneCamera
+from paddock.messages.scene import SceneGeom as SceneGeom
+from paddock.messages.scene import SceneHeights as SceneHeights
+from paddock.messages.scene import SceneJoint as SceneJoint
+from paddock.messages.scene import SceneMesh as SceneMesh
+from paddock.messages.scene import SceneSite as SceneSite
 from paddock.messages.sweep import SweepCard as SweepCard
 from paddock.messages.sweep import TrialRow as TrialRow
 from paddock.messages.task_card import ActionRow as ActionRow

@@ -31,11 +31,17 @@ def _read(kind: typing.Any, value: typing.Any, where: str) -> typing.Any:
     origin = typing.get_origin(kind)
     if is_dataclass(kind):
         return _read_message(kind, value, where)
+    if origin is typing.Literal:
+        if value not in typing.get_args(kind):
+            raise PaddockError(f"{where} is {value!r}, wanted one of {', '.join(map(repr, typing.get_args(kind)))}.")
+        return value
     if origin is tuple:
         return _read_tuple(typing.get_args(kind), value, where)
     if origin in (types.UnionType, typing.Union):
         (inner,) = (member for member in typing.get_args(kind) if member is not type(None))
         return None if value is None else _read(inner, value, where)
+    if kind is object:
+        return value
     if origin is dict and isinstance(value, dict):
         return value
     if kind is float and type(value) is int:

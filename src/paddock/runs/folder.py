@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import time
 from contextlib import suppress
@@ -28,6 +29,7 @@ SILENT_S = 15.0
 OVER = ("finished", "stopped", "failed")
 CLOCK_SLACK_S = 2.0
 """Between the clock of heartbeats and that of the kernel."""
+ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,119}")
 SHOWN = 5
 """Runs that an error names, out of however many there are."""
 
@@ -42,6 +44,14 @@ def new_id(task: str, seed: int) -> str:
     return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{task}-s{seed}-{secrets.token_hex(2)}"
 
 
+def check_id(wanted: str, root: Path) -> None:
+    """Refuse what no new run can be called; an empty id leaves the choice to us."""
+    if wanted and (not ID.fullmatch(wanted) or wanted in (ARCHIVE, TRASH)):
+        raise PaddockError(f"a run cannot be called '{wanted[:80]}': take letters, digits, - and _, and dots behind the first.")
+    if wanted and (root / wanted).exists():
+        raise PaddockError(f"there is a run '{wanted}' already. Give another id, or go on with that one: paddock resume {wanted}")
+
+
 class RunFolder:
     """One run on disk. Whatever trains writes it; whatever looks, replays or exports reads it."""
 
@@ -54,6 +64,8 @@ class RunFolder:
         self.task_file = path / "task.py"
         self.log = path / "log.txt"
         self.socket = path / "live.sock"
+        self.scene = path / "scene.json"
+        self.scene_bin = path / "scene.bin"
 
     @cached_property
     def checkpoints(self) -> Checkpoints:

@@ -1,64 +1,59 @@
 """live.sock: while a run runs, watch chosen worlds and tell it to pause, go on, save or stop.
 
 A client sends lines of JSON, such as {"do": "subscribe", "worlds": [0, 3], "hz": 30}, and is answered by lines of JSON.
-Frames are lines too: {"frame": {"env_steps": ..., "world": ..., "age": ..., "qpos": [...]}}. A client that reads too slowly
-misses frames and nothing else.
+Frames are lines too: {"frame": {"env_steps": ..., "world": ..., "age": ..., "qpos": [...]}}. With "format": "binary", and as
+"focus" the world that one wants to know more of, a frame is a line {"bytes": N} and N bytes, which `frames` describes. A client
+that reads too slowly misses frames and nothing else.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-import os
 import selectors
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from reprlib import repr as short
 from types import TracebackType
-from typing import TYPE_CHECKING
 
 from paddock.errors import PaddockError, unknown
-
-if TYPE_CHECKING:  # telling a run something should not wait for PyTorch
-    from torch import Tensor
+from paddock.runs.sockets import address_of, line_of
+from paddock.runs.viewers import Shot, Viewer, wish_of
 
 COMMANDS = ("pause", "resume", "save", "stop", "status", "subscribe", "unsubscribe")
 MAX_LINE = 65_536
 MAX_UNREAD = 2**20
 """Bytes of answers that a client may leave unread before it is sent away."""
-MAX_WATCHED = 64
-"""Worlds that a client may watch."""
-MAX_HZ = 60.0
-UNIX_PATH_BYTES = 100
-"""A socket's path may not be longer; the kernel's own limit is 108."""
-HANDLES = Path("/proc/self/fd")
-"""Where Linux has the folders that this process holds open."""
+RATE_S = 0.25
+"""Between two looks at how fast the run is."""
 
 
 @dataclass(eq=False)
 class _Client:
     wire: socket.socket
     heard: bytes = b""
-    worlds: tuple[int, ...] = ()
-    period_s: float = 1 / 30
-    due: float = 0.0
+    viewer: Viewer = field(default_factory=Viewer)
     pending: bytearray = field(default_factory=bytearray)
 
 
 class Live:
     """The run's end of the socket: one thread that sleeps until somebody speaks. Nobody watching costs nothing."""
 
-    def __init__(self, path: Path, *, num_worlds: int) -> None:
+    def __init__(self, path: Path, *, num_worlds: int, hear: Callable[[object], dict[str, object]] | None = None) -> None:
+        """`hear` answers, in a thread of its own, what comes as {"do": "tell", "what": ...}; without it nobody is told."""
         self.wanted = False
         """Whether anybody subscribed to worlds."""
+        self.focused: frozenset[int] = frozenset()
+        """Worlds of which somebody wants to know more."""
         self.trouble = ""
         """Why there is no socket, where there is none."""
-        self._path, self._num_worlds = path.absolute(), num_worlds
+        self._path, self._num_worlds, self._hear = path.absolute(), num_worlds, hear
+        self._greeting = b""
+        self._rates: list[tuple[float, int]] = []
         self._commands: SimpleQueue[str] = SimpleQueue()
         self._status: dict[str, object] = {}
         self._clients: dict[int, _Client] = {}
@@ -100,20 +95,37 @@ class Live:
         """What `status` answers."""
         self._status = status
 
-    def frame(self, env_steps: int, qpos: Tensor, age: Tensor) -> None:
-        """Offer the present state; taken only where a client's next frame is due."""
-        now = time.monotonic()
+    def greet(self, message: dict[str, object]) -> None:
+        """Tell this to everybody who is here, and to everybody who comes."""
         with self._lock:
-            due = [client for client in self._clients.values() if client.worlds and client.due <= now]
+            self._greeting = line_of(message)
+            for client in self._clients.values():
+                client.pending += self._greeting
+        self._wake()
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether no client is here."""
+        return not self._clients
+
+    def frame(self, shot: Shot) -> None:
+        """Offer a state; taken only where a client's next frame is due."""
+        now = time.monotonic()
+        rate = self._rate(now, shot.env_steps)
+        with self._lock:
+            due = [client for client in self._clients.values() if client.viewer.is_due(now)]
             for client in due:
-                client.due = now + client.period_s
-                if len(client.pending) > MAX_LINE:
-                    continue  # it has not read the last ones yet
-                for world in client.worlds:
-                    told = {"env_steps": env_steps, "world": world, "age": int(age[world]), "qpos": qpos[world].tolist()}
-                    client.pending += _line({"frame": told})
+                unread = len(client.pending)
+                client.pending += client.viewer.frame(shot, steps_per_s=rate, unread=unread, patience=MAX_LINE)
         if due:
             self._wake()
+
+    def _rate(self, now: float, env_steps: int) -> float:
+        """Env steps in a second, over the last two or so."""
+        if not self._rates or now - self._rates[-1][0] >= RATE_S:
+            self._rates = [*self._rates[-8:], (now, env_steps)]
+        then, before = self._rates[0]
+        return round(max(0, env_steps - before) / (now - then), 1) if now > then else 0.0
 
     def close(self) -> None:
         self._closing = True
@@ -161,6 +173,7 @@ class Live:
         wire.setblocking(False)
         client = _Client(wire)
         with self._lock:
+            client.pending += self._greeting
             self._clients[wire.fileno()] = client
         self._selector.register(wire, selectors.EVENT_READ, client)
 
@@ -174,7 +187,7 @@ class Live:
             for line in lines:
                 answer = self._answer(client, line)
                 with self._lock:
-                    client.pending += _line(answer)
+                    client.pending += line_of(answer)
             if not heard or len(client.heard) > MAX_LINE or len(client.pending) > MAX_UNREAD:
                 self._dismiss(client)
 
@@ -197,7 +210,7 @@ class Live:
     def _dismiss(self, client: _Client) -> None:
         with self._lock:
             self._clients.pop(client.wire.fileno(), None)
-            self.wanted = any(other.worlds for other in self._clients.values())
+            self._look_around()
         with contextlib.suppress(KeyError, ValueError):
             self._selector.unregister(client.wire)
         client.wire.close()
@@ -209,72 +222,25 @@ class Live:
             return {"error": f'that is no JSON ({refusal}). Send a line such as {{"do": "status"}}'}
         try:
             do = asked.get("do") if isinstance(asked, dict) else asked
+            if do == "tell" and self._hear is not None:
+                return self._hear(asked.get("what"))
             if do not in COMMANDS:
                 raise unknown("command", str(do)[:40], COMMANDS)
             if do == "status":
                 return {"ok": do, "status": self._status}
             if do in ("subscribe", "unsubscribe"):
-                self._subscribe(client, asked if do == "subscribe" else {"worlds": []})
+                wish = wish_of(asked if do == "subscribe" else {"worlds": []}, self._num_worlds)
+                with self._lock:
+                    client.viewer.begin(wish)
+                    self._look_around()
             else:
                 self._commands.put(do)
         except PaddockError as refusal:
             return {"error": str(refusal)}
         return {"ok": do}
 
-    def _subscribe(self, client: _Client, asked: dict[str, object]) -> None:
-        worlds, hz = asked.get("worlds", [0]), asked.get("hz", 30)
-        if (
-            not isinstance(worlds, list)
-            or not all(type(world) is int and 0 <= world < self._num_worlds for world in worlds)
-            or len(set(worlds)) != len(worlds)
-            or len(worlds) > MAX_WATCHED
-        ):
-            known = f"different numbers from 0 to {self._num_worlds - 1}"
-            raise PaddockError(f"worlds is {short(worlds)}; wanted a list of at most {MAX_WATCHED} {known}.")
-        if not isinstance(hz, int | float) or not 0 < hz <= MAX_HZ:
-            raise PaddockError(f"hz is {short(hz)}; wanted a rate above 0 and at most {MAX_HZ:.0f}.")
-        with self._lock:
-            client.worlds, client.period_s = tuple(worlds), 1 / hz
-            self.wanted = any(other.worlds for other in self._clients.values())
-
-
-def _line(message: dict[str, object]) -> bytes:
-    return json.dumps(message).encode() + b"\n"
-
-
-@contextlib.contextmanager
-def address_of(path: Path) -> Iterator[str]:
-    """What to bind or connect to: a socket's name has room for few folders, so a deep one is reached by its folder's handle."""
-    whole = str(path.absolute())
-    shortest = min(whole, os.path.relpath(whole), key=len)
-    if len(shortest.encode()) <= UNIX_PATH_BYTES:
-        yield shortest
-        return
-    if not HANDLES.exists():
-        raise OSError(0, f"the path {shortest} is longer than a socket's may be")
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        yield f"{HANDLES}/{folder}/{path.name}"
-    finally:
-        os.close(folder)
-
-
-def ask(path: Path, do: str, *, timeout_s: float = 5.0) -> dict[str, object]:
-    """Send one command to a run's live.sock and return the answer."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as wire:
-        wire.settimeout(timeout_s)
-        try:
-            with address_of(path) as address:
-                wire.connect(address)
-            wire.sendall(_line({"do": do}))
-            heard = b""
-            while not heard.endswith(b"\n") and (more := wire.recv(4096)):
-                heard += more
-        except OSError as refusal:
-            raise PaddockError(f"{path} does not answer: {refusal.strerror or refusal}. Is the run running?") from None
-    if not heard:
-        raise PaddockError(f"{path} hung up without an answer: the run is just ending.")
-    answer = json.loads(heard)
-    if "error" in answer:
-        raise PaddockError(answer["error"])
-    return answer
+    def _look_around(self) -> None:
+        """Who is here, and what they want."""
+        wishes = [client.viewer.wish for client in self._clients.values() if client.viewer.wish.worlds]
+        self.wanted = bool(wishes)
+        self.focused = frozenset(wish.focus for wish in wishes if wish.is_binary)

@@ -12,8 +12,10 @@ from pathlib import Path
 
 from paddock.errors import PaddockError, unknown
 from paddock.messages import RunCard, from_json
+from paddock.messages.cockpit import Labels
 from paddock.runs.atomic import PARTIAL, beside, remove_folder
 from paddock.runs.folder import ARCHIVE, CARD, OVER, PACKED, TRASH, RunFolder, find_run, is_alive, runs_in, status_of
+from paddock.runs.labels import LABELS, parse_labels
 
 MAX_CARD_BYTES = 1_000_000
 BROKEN = (tarfile.TarError, OSError, EOFError, KeyError, ValueError, zlib.error, RecursionError, PaddockError)
@@ -104,18 +106,19 @@ class Shelf:
 
 
 def _pack(folder: Path, target: Path) -> None:
-    """A folder as a tar.gz, run.json first, so that a list finds it without reading the rest."""
-    card = f"{folder.name}/{CARD}"
+    """A folder as a tar.gz, run.json and labels.json first, so that a list finds them without reading the rest."""
+    heads = [name for name in (CARD, LABELS) if (folder / name).is_file()]
 
     def kept(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
         if not (member.isfile() or member.isdir() or member.issym() or member.islnk()):
             return None  # a live.sock that a crash left
         tarfile.data_filter(member, str(folder.parent))  # which refuses what `restore` would refuse
-        return None if member.name == card else member
+        return None if member.name in {f"{folder.name}/{name}" for name in heads} else member
 
     try:
         with tarfile.open(target, "w:gz", compresslevel=6) as packed:
-            packed.add(folder / CARD, arcname=card)
+            for name in heads:
+                packed.add(folder / name, arcname=f"{folder.name}/{name}")
             packed.add(folder, arcname=folder.name, filter=kept)
     except tarfile.FilterError as refusal:
         raise PaddockError(f"{folder.name} cannot be packed, and stays where it is: {refusal}.") from None
@@ -193,16 +196,28 @@ def _shelved(path: Path, place: str) -> Shelved:
 
 def _packed(name: str, path: Path) -> Shelved:
     try:
-        card = _card_in(path, f"{name}/{CARD}")
+        card, _ = packed_run(path, name)
         status = card.progress.status if card.progress.status in OVER else "crashed"  # nothing packed is running
-    except BROKEN as refusal:
+    except PaddockError as refusal:
         card, status = None, f"unreadable: {refusal}"
     return Shelved(id=name, place=ARCHIVE, status=status, card=card, size_bytes=path.stat().st_size)
 
 
-def _card_in(path: Path, wanted: str) -> RunCard:
-    with tarfile.open(path) as packed:
-        file = next((packed.extractfile(member) for member in packed if member.name == wanted and member.isfile()), None)
-        if file is None:
-            raise PaddockError(f"{path} holds no {wanted}.")
-        return from_json(RunCard, file.read(MAX_CARD_BYTES).decode())
+def packed_run(path: Path, name: str) -> tuple[RunCard, Labels]:
+    """The card of an archived run, and what people wrote on it, without reading the rest."""
+    try:
+        with tarfile.open(path) as packed:
+            card = _head_of(packed, f"{name}/{CARD}")
+            if card is None:
+                raise PaddockError(f"{path} does not begin with {name}/{CARD}")
+            labels = _head_of(packed, f"{name}/{LABELS}")
+            return from_json(RunCard, card.decode()), parse_labels(labels or b"")
+    except BROKEN as refusal:
+        raise PaddockError(f"{path} cannot be read: {refusal}") from None
+
+
+def _head_of(packed: tarfile.TarFile, wanted: str) -> bytes | None:
+    """The next member, if it is the one that is wanted."""
+    member = packed.next()
+    file = packed.extractfile(member) if member is not None and member.name == wanted and member.isfile() else None
+    return file.read(MAX_CARD_BYTES) if file is not None else None

@@ -15,6 +15,8 @@ from paddock.runs import rollups
 from paddock.runs.telemetry_file import open_existing, read_columns
 
 LAST_STEP = 2**63 - 1
+CurveRow = tuple[int, float, float, float, float, int]
+"""Of a point: step, time, total, low, high, count."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -23,6 +25,8 @@ class Curve:
 
     step: np.ndarray
     """The last step that a point covers; (k,) int64."""
+    time: np.ndarray
+    """Unix time of that step's value."""
     mean: np.ndarray
     min: np.ndarray
     max: np.ndarray
@@ -78,12 +82,13 @@ class TelemetryReader:
     """A read-only connection. It belongs to the thread that opened it; opening another takes a millisecond."""
 
     def __init__(self, path: Path) -> None:
-        self._db = open_existing(path, mode="ro")
-        self.columns = read_columns(self._db)
+        self.database = open_existing(path, mode="ro")
+        """For whoever asks what is not asked here."""
+        self.columns = read_columns(self.database)
 
     def close(self) -> None:
         """Let go of the file."""
-        self._db.close()
+        self.database.close()
 
     def __enter__(self) -> "TelemetryReader":
         return self
@@ -93,7 +98,7 @@ class TelemetryReader:
 
     def names(self) -> list[str]:
         """Every scalar, sorted."""
-        return [name for (name,) in self._db.execute("SELECT name FROM names ORDER BY name")]
+        return [name for (name,) in self.database.execute("SELECT name FROM names ORDER BY name")]
 
     def scalar(self, name: str, *, first: int | None = None, last: int | None = None, max_points: int = 2000) -> Curve:
         """A scalar from step `first` to `last` at the finest resolution of at most `max_points` points.
@@ -102,7 +107,7 @@ class TelemetryReader:
         """
         if max_points < 1:
             raise PaddockError(f"max_points is {max_points}; a curve needs at least 1.")
-        with self._one_moment():
+        with self.one_moment():
             key = self._key(name)
             ends = self._numbers(key, 0 if first is None else first, LAST_STEP if last is None else last)
             if ends is None:
@@ -113,19 +118,27 @@ class TelemetryReader:
 
     def last(self, name: str) -> Point:
         """The newest value of a scalar."""
-        with self._one_moment():
+        with self.one_moment():
             query = "SELECT i, step, time, value FROM scalars WHERE name = ? ORDER BY step DESC, i DESC LIMIT 1"
-            row = self._db.execute(query, (self._key(name),)).fetchone()
+            row = self.database.execute(query, (self._key(name),)).fetchone()
         if row is None:
             raise PaddockError(f"the scalar '{name}' has no value left: the run was rewound to before the first one.")
         i, step, wall_time, value = row
         return Point(name=name, i=i, step=step, time=wall_time, value=value)
 
+    def span(self, name: str) -> tuple[int, float]:
+        """How many values a scalar has, and the Unix time of the first; 0 where it has none."""
+        with self.one_moment():
+            key = self._key(name)
+            first = self.database.execute("SELECT time FROM scalars WHERE name = ? ORDER BY step, i LIMIT 1", (key,)).fetchone()
+            last = "SELECT i FROM scalars WHERE name = ? ORDER BY step DESC, i DESC LIMIT 1"
+            return (self.database.execute(last, (key,)).fetchone()[0] + 1, first[0]) if first else (0, 0.0)
+
     def points(self, seen: Mapping[str, int], *, at_most: int = 2000) -> list[Point]:
         """Values of every scalar from number `seen[name]` on, `at_most` of each, by step: for one who follows the run."""
         found: list[Point] = []
-        with self._one_moment():
-            for name, key in self._db.execute("SELECT name, id FROM names").fetchall():
+        with self.one_moment():
+            for name, key in self.database.execute("SELECT name, id FROM names").fetchall():
                 for row in self._from_number(key, seen.get(name, 0), at_most):
                     found.append(Point(name=name, i=row[0], step=row[1], time=row[2], value=row[3]))
         return sorted(found, key=lambda point: (point.step, point.i))
@@ -133,7 +146,7 @@ class TelemetryReader:
     def episodes(self, last: int = 1000) -> EpisodeTable:
         """The newest episodes."""
         query = "SELECT step, world, episode, length, total, success, cause, terms FROM episodes ORDER BY id DESC LIMIT ?"
-        rows = self._db.execute(query, (last,)).fetchall()[::-1]
+        rows = self.database.execute(query, (last,)).fetchall()[::-1]
         step, world, episode, length, total, success, cause, blobs = zip(*rows, strict=True) if rows else [()] * 8
         return EpisodeTable(
             step=np.array(step, dtype=np.int64),
@@ -148,41 +161,48 @@ class TelemetryReader:
             term_names=self.columns.terms,
         )
 
-    def step_rows(self, world: int, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
+    def step_rows(self, world: int, first: int, last: int, *, at_most: int = LAST_STEP) -> tuple[np.ndarray, np.ndarray]:
         """Step rows of a chosen world from step `first` to `last`: the steps (k,) int64, the rows (k, columns) float32."""
         query = """
             SELECT t0, stride, n, block FROM step_chunks WHERE world = :world AND t0 <= :last
             AND t0 >= ifnull((SELECT max(t0) FROM step_chunks WHERE world = :world AND t0 <= :first), :first) ORDER BY t0
         """
         steps, blocks = [np.empty(0, np.int64)], [np.empty((0, len(self.columns.steps)), np.float32)]
-        for t0, stride, n, block in self._db.execute(query, {"world": world, "first": first, "last": last}):
+        for t0, stride, n, block in self.database.execute(query, {"world": world, "first": first, "last": last}):
             of_chunk = t0 + stride * np.arange(n, dtype=np.int64)
             kept = (of_chunk >= first) & (of_chunk <= last)
             steps.append(of_chunk[kept])
             blocks.append(np.frombuffer(block, dtype=np.float32).reshape(n, -1)[kept])
-        return np.concatenate(steps), np.concatenate(blocks)
+            if (at_most := at_most - int(kept.sum())) <= 0:
+                break
+        end = None if at_most >= 0 else at_most
+        return np.concatenate(steps)[:end], np.concatenate(blocks)[:end]
 
     def worlds(self) -> list[int]:
         """The worlds that have step rows."""
-        return [world for (world,) in self._db.execute("SELECT DISTINCT world FROM step_chunks ORDER BY world")]
+        found: list[int] = []
+        following = "SELECT min(world) FROM step_chunks WHERE world > ?"  # DISTINCT would pass by every block
+        while (world := self.database.execute(following, (found[-1] if found else -1,)).fetchone()[0]) is not None:
+            found.append(world)
+        return found
 
     def events(self, kind: str | None = None) -> list[EventRow]:
         """What happened, of one kind or of all, in the order in which it was written."""
         query = "SELECT step, time, kind, detail FROM events WHERE ?1 IS NULL OR kind = ?1 ORDER BY id"
-        rows = self._db.execute(query, (kind,)).fetchall()
+        rows = self.database.execute(query, (kind,)).fetchall()
         return [EventRow(step=step, time=when, kind=what, detail=json.loads(text)) for step, when, what, text in rows]
 
     @contextmanager
-    def _one_moment(self) -> Iterator[None]:
+    def one_moment(self) -> Iterator[None]:
         """Several queries that see the same commits."""
-        self._db.execute("BEGIN")
+        self.database.execute("BEGIN")
         try:
             yield
         finally:
-            self._db.execute("ROLLBACK")
+            self.database.execute("ROLLBACK")
 
     def _key(self, name: str) -> int:
-        row = self._db.execute("SELECT id FROM names WHERE name = ?", (name,)).fetchone()
+        row = self.database.execute("SELECT id FROM names WHERE name = ?", (name,)).fetchone()
         if row is None:
             raise unknown("scalar", name, self.names())
         return row[0]
@@ -190,17 +210,20 @@ class TelemetryReader:
     def _numbers(self, key: int, first: int, last: int) -> tuple[int, int] | None:
         """Numbers of the first and the last value between two steps."""
         between = "SELECT i FROM scalars WHERE name = ? AND step BETWEEN ? AND ?"
-        low = self._db.execute(f"{between} ORDER BY step, i LIMIT 1", (key, first, last)).fetchone()
-        high = self._db.execute(f"{between} ORDER BY step DESC, i DESC LIMIT 1", (key, first, last)).fetchone()
+        low = self.database.execute(f"{between} ORDER BY step, i LIMIT 1", (key, first, last)).fetchone()
+        high = self.database.execute(f"{between} ORDER BY step DESC, i DESC LIMIT 1", (key, first, last)).fetchone()
         return (low[0], high[0]) if low and high else None
 
-    def _values(self, key: int, low: int, high: int) -> list[tuple[int, float, float, float, int]]:
+    def _values(self, key: int, low: int, high: int) -> list[CurveRow]:
         rows = self._from_number(key, low, high - low + 1)
-        return [(step, value, value, value, 1) for _, step, _, value in rows]
+        return [(step, time, value, value, value, 1) for _, step, time, value in rows]
 
-    def _buckets(self, key: int, size: int, low: int, high: int) -> list[tuple[int, float, float, float, int]]:
-        query = "SELECT last_step, total, low, high, count FROM rollups WHERE name = ? AND size = ? AND bucket BETWEEN ? AND ?"
-        return self._db.execute(query, (key, size, low // size, high // size)).fetchall()
+    def _buckets(self, key: int, size: int, low: int, high: int) -> list[CurveRow]:
+        query = """
+            SELECT last_step, (SELECT time FROM scalars WHERE name = rollups.name AND step = last_step ORDER BY i DESC LIMIT 1),
+            total, low, high, count FROM rollups WHERE name = ? AND size = ? AND bucket BETWEEN ? AND ?
+        """
+        return self.database.execute(query, (key, size, low // size, high // size)).fetchall()
 
     def _from_number(self, key: int, i: int, at_most: int) -> list[tuple[int, int, float, float]]:
         """(number, step, time, value) from a number on. Values are filed by step, so a bucket tells where to begin."""
@@ -211,15 +234,15 @@ class TelemetryReader:
             ORDER BY step, i LIMIT :at_most
         """
         asked = {"key": key, "i": i, "size": size, "bucket": i // size, "at_most": at_most}
-        return self._db.execute(query, asked).fetchall()
+        return self.database.execute(query, asked).fetchall()
 
 
-def _curve(rows: list[tuple[int, float, float, float, int]]) -> Curve:
-    """From rows (step, total, low, high, count)."""
-    step, total, low, high, count = zip(*rows, strict=True) if rows else [()] * 5
+def _curve(rows: list[CurveRow]) -> Curve:
+    step, time, total, low, high, count = zip(*rows, strict=True) if rows else [()] * 6
     counts = np.array(count, dtype=np.int64)
     return Curve(
         step=np.array(step, dtype=np.int64),
+        time=np.array(time, dtype=np.float64),
         mean=np.array(total, dtype=np.float64) / counts,
         min=np.array(low, dtype=np.float64),
         max=np.array(high, dtype=np.float64),
@@ -236,6 +259,7 @@ def _thinned(curve: Curve, max_points: int) -> Curve:
     count = np.add.reduceat(curve.count, starts)
     return Curve(
         step=np.maximum.reduceat(curve.step, starts),
+        time=np.maximum.reduceat(curve.time, starts),
         mean=np.add.reduceat(curve.mean * curve.count, starts) / count,
         min=np.minimum.reduceat(curve.min, starts),
         max=np.maximum.reduceat(curve.max, starts),

@@ -1,0 +1,1 @@
+"""The cockpit: a server over a folder of runs, for a page that lists, watches, steers and keeps them."""

@@ -1,0 +1,74 @@
+"""What starts something: the form, the queue of trainings, plays."""
+
+from __future__ import annotations
+
+import asyncio
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from paddock.cockpit.answers import answer, body_of
+from paddock.cockpit.state import cockpit_of
+from paddock.errors import PaddockError
+from paddock.messages.cockpit import Done, JobRequest, PlayRequest, SlotsChange
+
+MAX_SLOTS = 64
+
+
+async def hello(request: Request) -> Response:
+    return answer(await asyncio.to_thread(cockpit_of(request).hello))
+
+
+async def tasks(request: Request) -> Response:
+    return answer(await cockpit_of(request).tasks())
+
+
+async def form(request: Request) -> Response:
+    asked = request.query_params
+    if not asked.get("task"):
+        raise PaddockError("say which task: ?task=cartpole-balance")
+    return answer(await cockpit_of(request).form(asked["task"], asked.get("preset") or "default", asked.get("sim") or ""))
+
+
+async def list_jobs(request: Request) -> Response:
+    return answer(await asyncio.to_thread(cockpit_of(request).jobs.jobs))
+
+
+async def submit(request: Request) -> Response:
+    asked = await body_of(request, JobRequest)
+    return answer(await asyncio.to_thread(cockpit_of(request).jobs.submit, asked), status=201)
+
+
+async def cancel(request: Request) -> Response:
+    return answer(await asyncio.to_thread(cockpit_of(request).jobs.cancel, request.path_params["job"]))
+
+
+async def set_slots(request: Request) -> Response:
+    asked = await body_of(request, SlotsChange)
+    if not 1 <= asked.slots <= MAX_SLOTS:
+        raise PaddockError(f"slots is {asked.slots}; wanted 1 to {MAX_SLOTS}.")
+    return answer(await asyncio.to_thread(cockpit_of(request).jobs.set_slots, asked.slots))
+
+
+async def play(request: Request) -> Response:
+    asked = await body_of(request, PlayRequest)
+    return answer(await asyncio.to_thread(cockpit_of(request).plays.start, asked), status=201)
+
+
+async def end_play(request: Request) -> Response:
+    await asyncio.to_thread(cockpit_of(request).plays.end, request.path_params["play"])
+    return answer(Done(ok="The play is over."))
+
+
+ROUTES = [
+    Route("/c/hello", hello),
+    Route("/c/tasks", tasks),
+    Route("/c/form", form),
+    Route("/c/jobs", list_jobs),
+    Route("/c/jobs", submit, methods=["POST"]),
+    Route("/c/jobs/{job}/cancel", cancel, methods=["POST"]),
+    Route("/c/slots", set_slots, methods=["POST"]),
+    Route("/c/plays", play, methods=["POST"]),
+    Route("/c/plays/{play}", end_play, methods=["DELETE"]),
+]

@@ -1,0 +1,184 @@
+/** The robots of a scene and where they are: takes frames, blends between them, computes kinematics, lays worlds out. */
+
+import { Group, Matrix4, Mesh, Vector3, type Material } from "three";
+
+import { placeOf } from "./body_shapes";
+import { extentOf, isGround, type Extent } from "./extent";
+import type { Frame } from "./frames";
+import { Kinematics, POSE } from "./kinematics";
+import { offsetsOf, reachOf, type Layout } from "./layout";
+import { Motion } from "./motion";
+import { matrixOfPose } from "./quaternion";
+import { fixedBodies, type SceneModel } from "./scene_model";
+import { detailFor, heightsShape } from "./shapes";
+import { Swarm } from "./swarm";
+
+export class Crowd {
+  readonly group = new Group();
+  readonly extent: Extent;
+  readonly motion: Motion;
+  /** Whether robots share one ground, so that beside one another makes no sense of it. */
+  readonly terrain: boolean;
+  swarm: Swarm;
+  /** x and y of each world on the stage. */
+  offsets: Float32Array = new Float32Array(2);
+  private readonly kinematics: Kinematics;
+  private readonly ground = new Group();
+  private mocap = new Float64Array(0);
+  private focusSlot = 0;
+  private layout: Layout;
+  private gap: number;
+  private collision = false;
+
+  constructor(
+    readonly model: SceneModel,
+    private readonly floor: Material,
+  ) {
+    const { json } = model;
+    this.extent = extentOf(model);
+    this.kinematics = new Kinematics(json);
+    this.motion = new Motion(json);
+    this.terrain = json.heights.length > 0;
+    this.layout = this.terrain ? "overlay" : "grid";
+    this.gap = Math.max(2.4 * this.extent.girth, 1.2 * this.extent.radius, 2.15 * this.extent.half);
+    const fixed = fixedBodies(json);
+    for (const geom of json.geoms) {
+      if (geom.kind === "hfield" && isGround(geom, fixed)) this.ground.add(this.field(geom));
+    }
+    this.group.add(this.ground);
+    this.swarm = this.populate(1);
+    this.motion.receive(homeFrame(json.home), 0);
+    this.move(Infinity, false);
+  }
+
+  private field(geom: SceneModel["json"]["geoms"][number]): Mesh {
+    const field = new Mesh(heightsShape(this.model.heights[geom.height]!), this.floor);
+    field.applyMatrix4(placeOf(geom));
+    field.receiveShadow = true;
+    return field;
+  }
+
+  private populate(count: number): Swarm {
+    if (this.swarm !== undefined) {
+      this.group.remove(this.swarm.group);
+      this.swarm.dispose();
+    }
+    const { extent, collision } = this;
+    this.swarm = new Swarm(this.model, {
+      detail: detailFor(count),
+      count,
+      shareGround: this.layout === "overlay",
+      collision,
+      radius: extent.radius,
+    });
+    this.group.add(this.swarm.group);
+    this.arrange();
+    return this.swarm;
+  }
+
+  private arrange(): void {
+    this.offsets = offsetsOf(this.swarm.count, this.layout, this.gap);
+    this.swarm.placeGround(this.offsets);
+  }
+
+  /** How worlds stand: side by side with a distance, or in the same place. */
+  lay(layout: Layout, gap: number): void {
+    const rebuild = layout !== this.layout;
+    this.layout = layout;
+    this.gap = gap;
+    if (rebuild) this.populate(this.swarm.count);
+    else this.arrange();
+    this.place();
+  }
+
+  get spacing(): number {
+    return this.gap;
+  }
+
+  get arrangement(): Layout {
+    return this.layout;
+  }
+
+  /** Half the sides of the rectangle on which the worlds stand. */
+  get reach(): [number, number] {
+    return reachOf(this.swarm.count, this.layout, this.gap);
+  }
+
+  set collisionShown(shown: boolean) {
+    this.collision = shown;
+    this.populate(this.swarm.count);
+    this.place();
+  }
+
+  /** Takes a frame; true where it shows other worlds than before. */
+  receive(frame: Frame, now: number): boolean {
+    if (frame.nq !== this.model.json.nq) {
+      throw new Error(`This frame has ${frame.nq} numbers per world, the scene ${this.model.json.nq}: it belongs to another model.`);
+    }
+    const others = this.motion.receive(frame, now);
+    if (frame.n !== this.swarm.count) this.populate(frame.n);
+    this.focusSlot = Math.max(0, this.slotOf(frame.tail.world));
+    const poses = frame.tail.mocap ?? [];
+    if (this.mocap.length !== poses.length * POSE) this.mocap = new Float64Array(poses.length * POSE);
+    poses.forEach(([pos, quat], i) => this.mocap.set([...pos, ...quat], i * POSE));
+    return others;
+  }
+
+  slotOf(world: number): number {
+    return this.motion.worlds.indexOf(world);
+  }
+
+  /** Moves robots to where they should be by now; true while there is more to come. */
+  move(now: number, smooth: boolean): boolean {
+    const more = this.motion.advance(now, smooth);
+    this.place();
+    return more;
+  }
+
+  private place(): void {
+    const { qpos } = this.motion;
+    const { nq } = this.model.json;
+    for (let slot = 0; slot < this.swarm.count; slot++) {
+      const poses = this.kinematics.pose(qpos, slot * nq, slot === this.focusSlot ? this.mocap : undefined);
+      this.swarm.place(slot, poses, this.offsets[2 * slot]!, this.offsets[2 * slot + 1]!);
+    }
+    this.swarm.commit();
+  }
+
+  /** Where a body of a robot is on the stage. */
+  poseOf(slot: number, body: number, out: Matrix4): Matrix4 {
+    const { nq } = this.model.json;
+    const poses = this.kinematics.pose(this.motion.qpos, slot * nq, slot === this.focusSlot ? this.mocap : undefined);
+    matrixOfPose(elements, 0, poses, body * POSE, this.offsets[2 * slot]!, this.offsets[2 * slot + 1]!);
+    return out.fromArray(elements);
+  }
+
+  /** The middle of a robot on the stage: as far from its root as at home. */
+  middleOf(slot: number, out: Vector3): Vector3 {
+    const { root, rootAt, centre } = this.extent;
+    return out.setFromMatrixPosition(this.poseOf(slot, root, matrix)).add(centre).sub(rootAt);
+  }
+
+  dispose(): void {
+    this.swarm.dispose();
+    for (const field of this.ground.children) (field as Mesh).geometry.dispose();
+  }
+}
+
+const matrix = new Matrix4();
+const elements = new Float32Array(16);
+
+/** One world that stands as the model has it, to look at before the first step. */
+function homeFrame(home: readonly number[]): Frame {
+  return {
+    stream: -1,
+    seq: -1,
+    envSteps: 0,
+    n: 1,
+    nq: home.length,
+    ages: new Uint32Array(1),
+    worlds: new Uint32Array(1),
+    qpos: new Float32Array(home),
+    tail: { dropped: 0, steps_per_s: 0, world: 0 },
+  };
+}

@@ -1,0 +1,76 @@
+// What every page knows: the connection, the runs, the jobs. Rows are replaced, never changed, so that only what differs is drawn.
+
+import type { FromServer, Hello, Job, RunRow } from "../generated/messages";
+import { api } from "../wire/api";
+import { type Connection, LogLane } from "../wire/socket";
+import { complain } from "./toasts.svelte";
+
+export const lane = new LogLane();
+
+let connection = $state.raw<Connection>({ state: "connecting" });
+let hello = $state.raw<Hello | null>(null);
+let rows = $state.raw<ReadonlyMap<string, RunRow>>(new Map());
+let known = $state(false);
+let jobs = $state.raw<readonly Job[]>([]);
+let slots = $state(1);
+const list = $derived([...rows.values()]);
+
+export const cockpit = {
+  get connection(): Connection {
+    return connection;
+  },
+  get hello(): Hello | null {
+    return hello;
+  },
+  /** All runs of all places, in the order of their ids. */
+  get runs(): readonly RunRow[] {
+    return list;
+  },
+  /** Whether the runs have come, so that none means none. */
+  get known(): boolean {
+    return known;
+  },
+  get jobs(): readonly Job[] {
+    return jobs;
+  },
+  get slots(): number {
+    return slots;
+  },
+  run(id: string): RunRow | undefined {
+    return rows.get(id);
+  },
+  /** The job that a run came from, where the cockpit started it. */
+  jobOf(run: string): Job | undefined {
+    return jobs.findLast((job) => job.run === run);
+  },
+  /** Show a change before the server pushes it. */
+  assume(id: string, change: Partial<RunRow>): void {
+    const row = rows.get(id);
+    if (row) rows = new Map(rows).set(id, { ...row, ...change });
+  },
+};
+
+export function open(): void {
+  lane.onConnection((now) => {
+    connection = now;
+    if (now.state === "live" && !hello) void api.hello().then((answer) => (hello = answer), complain);
+  });
+  lane.onPush(take);
+  lane.keep("list", () => ({ do: "list" }));
+  lane.open();
+}
+
+function take(push: FromServer): void {
+  if (push.kind === "runs") {
+    const next = push.whole ? new Map<string, RunRow>() : new Map(rows);
+    for (const id of push.gone) next.delete(id);
+    for (const row of push.rows) next.set(row.id, row);
+    rows = next;
+    known = true;
+  } else if (push.kind === "jobs") {
+    jobs = push.jobs;
+    slots = push.slots;
+  } else if (push.kind === "trouble") {
+    complain(new Error(push.error));
+  }
+}

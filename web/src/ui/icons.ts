@@ -1,0 +1,33 @@
+/** Strokes on a grid of 20 by 20. */
+export const ICONS = {
+  runs: "M3 5h14M3 10h14M3 15h9",
+  compare: "M3 15c3 0 4-9 7-9s4 5 7 5M3 9c3 0 4 6 7 6s4-10 7-10",
+  queue: "M4 4h12v4H4zM4 12h12v4H4z",
+  start: "M6 4l10 6-10 6z",
+  pause: "M7 4v12M13 4v12",
+  stop: "M5 5h10v10H5z",
+  save: "M10 3v9m-3.5-3.5L10 12l3.5-3.5M4 16h12",
+  archive: "M3 4h14v4H3zM5 8v8h10V8M8.5 11.5h3",
+  trash: "M4 6h12M8 6V4h4v2M6 6l.7 10h6.6L14 6",
+  restore: "M4 10a6 6 0 1 0 2-4.5M6 2v4h4",
+  edit: "M4 16l.8-3.6L13 4.2l2.8 2.8-8.2 8.2z",
+  search: "M9 4a5 5 0 1 1 0 10A5 5 0 0 1 9 4zm3.6 8.6L17 17",
+  close: "M5 5l10 10M15 5L5 15",
+  sun: "M10 7a3 3 0 1 1 0 6 3 3 0 0 1 0-6zM10 2v2M10 16v2M2 10h2M16 10h2M4.3 4.3l1.4 1.4M14.3 14.3l1.4 1.4M4.3 15.7l1.4-1.4M14.3 5.7l1.4-1.4",
+  moon: "M15.5 12A6.5 6.5 0 0 1 8 4.5 6.5 6.5 0 1 0 15.5 12z",
+  down: "M5 8l5 5 5-5",
+  right: "M8 5l5 5-5 5",
+  warning: "M10 3l7.5 13h-15zM10 8v4M10 14v.2",
+  check: "M4 10.5l4 4 8-9",
+  note: "M4 3h12v14H4zM7 7h6M7 10h6M7 13h3",
+  tag: "M3 10V4h6l8 8-5.5 5.5zM6.5 7.5v.1",
+  back: "M12 4l-6 6 6 6",
+  download: "M10 3v10m-4-4l4 4 4-4M4 17h12",
+  expand: "M4 8V4h4M16 8V4h-4M4 12v4h4M16 12v4h-4",
+  undo: "M8 4L4 8l4 4M4 8h8a4 4 0 0 1 0 8h-2",
+  plus: "M10 4v12M4 10h12",
+  minus: "M4 10h12",
+  more: "M5 10v.1M10 10v.1M15 10v.1",
+} as const;
+
+export type IconName = keyof typeof ICONS;
