@@ -1,7 +1,12 @@
 """The demo as a newcomer runs it."""
 
 import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
 
 import pytest
 from PIL import Image
@@ -22,6 +27,27 @@ def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (tmp_path / "demo.mp4").stat().st_size > 1000
     with Image.open(tmp_path / "demo-curves.png") as picture:
         assert picture.width > 800
+
+
+@needs_gl
+def test_demo_with_the_cockpit_open(tmp_path: Path) -> None:
+    """The page answers while it trains and after it; Ctrl-C ends both."""
+    command = [sys.executable, "-m", "paddock", "demo", "--quick", "--cockpit", "on", "--out", str(tmp_path)]
+    environment = os.environ | {"PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True) as demo:
+        assert demo.stdout is not None
+        said = ""
+        for line in demo.stdout:
+            said += line
+            if "Watch it" in line:
+                address = line.split()[-1]
+                assert b"Paddock" in urlopen(address).read()
+            if "Ctrl-C ends it" in line:
+                assert urlopen(address).status == 200
+                os.killpg(demo.pid, signal.SIGINT)
+    assert demo.returncode == 0 and "demo.mp4" in said
+    with pytest.raises(URLError):
+        urlopen(address)
 
 
 @needs_gl

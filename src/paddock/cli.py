@@ -211,8 +211,13 @@ def tour(*, out: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("out"))
     run(out)
 
 
-def demo(*, out: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("out"), quick: bool = False) -> None:
-    """Teach a quadruped to stand under pushes, on this CPU, in about a minute; evaluate it, film it, draw its curves.
+def demo(
+    *,
+    out: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("out"),
+    quick: bool = False,
+    cockpit: Literal["auto", "on", "off"] = "auto",
+) -> None:
+    """Teach a quadruped to stand under pushes, on this CPU, in about a minute; watch it, evaluate it, film it, draw its curves.
 
     Examples:
         paddock demo
@@ -221,10 +226,11 @@ def demo(*, out: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("out"),
     Args:
         out: Where the run, the film and the curves go.
         quick: Train for seconds instead, to see that everything works here.
+        cockpit: A page to watch it in, which stays open until Ctrl-C; auto opens it where somebody sits at a terminal.
     """
     from paddock.demo import run
 
-    run(out, quick=quick)
+    run(out, quick=quick, cockpit=None if cockpit == "auto" else cockpit == "on")
 
 
 COMMANDS: dict[str, Callable[..., int | None]] = {

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from paddock.evaluation import acting
@@ -18,8 +23,35 @@ TASK = "quadruped-stand"
 EPISODES = 64
 
 
-def run(out: Path = Path("out"), *, quick: bool = False) -> None:
-    """Train, evaluate, film, draw; everything goes below `out`."""
+def run(out: Path = Path("out"), *, quick: bool = False, cockpit: bool | None = None) -> None:
+    """Train, evaluate, film, draw; everything goes below `out`. The cockpit is open meanwhile, and after it until Ctrl-C."""
+    if cockpit is None:
+        cockpit = sys.stdin.isatty() and sys.stdout.isatty()
+    if not cockpit:
+        _show(out, quick=quick)
+        return
+    with _cockpit(out / "runs") as address:
+        screen().print(f"\n[bold]Watch it[/]  {address}", soft_wrap=True)
+        _show(out, quick=quick)
+        screen().print(f"\nThe cockpit is open: {address}\nCtrl-C ends it.", soft_wrap=True)
+        with suppress(KeyboardInterrupt):
+            while True:
+                time.sleep(3600)
+
+
+@contextmanager
+def _cockpit(runs_dir: Path) -> Iterator[str]:
+    """The cockpit in a process of its own; its address."""
+    command = [sys.executable, "-m", "paddock", "serve", "--runs-dir", str(runs_dir), "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as server:
+        try:
+            assert server.stdout is not None
+            yield next((line.strip() for line in server.stdout if "http://" in line), "")
+        finally:
+            server.terminate()
+
+
+def _show(out: Path, *, quick: bool) -> None:
     console = screen()
     console.print(f"\n[bold]Learning[/] [cyan]{TASK}[/]: twelve joint torques, a push every two seconds.\n")
     trained = train(TASK, preset="debug" if quick else "default", runs_dir=out / "runs", view=view_for(console))
