@@ -36,7 +36,7 @@ def test_demo_with_the_cockpit_open(tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True) as demo:
         assert demo.stdout is not None
-        said = ""
+        said = address = ""
         for line in demo.stdout:
             said += line
             if "Watch it" in line:
