@@ -37,7 +37,9 @@ MAX_MESSAGE = 256_000
 """Bytes of a socket's message."""
 
 
-def serve(runs_dir: Path, *, host: str, port: int, allowed: tuple[str, ...], browser: bool, slots: int) -> None:
+def serve(
+    runs_dir: Path, *, host: str, port: int, allowed: tuple[str, ...], tasks: tuple[str, ...], browser: bool, slots: int
+) -> None:
     """Run the cockpit until Ctrl-C."""
     if host not in LOOPBACK and not allowed:
         raise PaddockError(
@@ -50,7 +52,7 @@ def serve(runs_dir: Path, *, host: str, port: int, allowed: tuple[str, ...], bro
         token = token_in(runs_dir)
         door = door_for(port, token=token, allowed=_with_ports(allowed, port))
         address = f"http://{f'[{host}]' if ':' in host else host}:{port}/?token={token}"
-        server = uvicorn.Server(config_of(make_cockpit(runs_dir, slots=slots), door))
+        server = uvicorn.Server(config_of(make_cockpit(runs_dir, slots=slots, tasks=tasks), door))
         print(f"Cockpit of {runs_dir.absolute()}\n\n  {address}\n\nCtrl-C ends it; trainings go on.", flush=True)
         if browser and has_display():
             threading.Timer(0.5, webbrowser.open, [address]).start()
@@ -72,9 +74,9 @@ def config_of(cockpit: Cockpit, door: Door) -> uvicorn.Config:
     )
 
 
-def make_cockpit(runs_dir: Path, *, slots: int) -> Cockpit:
+def make_cockpit(runs_dir: Path, *, slots: int, tasks: tuple[str, ...] = ()) -> Cockpit:
     """What the server has."""
-    jobs, plays, child = _Nobody(), _Nobody(), Child()
+    jobs, plays, child = _Nobody(), _Nobody(), Child(tasks)
     return Cockpit(
         hello=lambda: hello(runs_dir, jobs.jobs().slots),
         catalogue=Catalogue(runs_dir, started_here=jobs.runs_started),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
+from dataclasses import replace
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -11,7 +13,7 @@ from starlette.routing import Route
 from paddock.cockpit.answers import answer, body_of
 from paddock.cockpit.state import cockpit_of
 from paddock.errors import PaddockError
-from paddock.messages.cockpit import Done, JobRequest, PlayRequest, SlotsChange
+from paddock.messages.cockpit import Done, JobRequest, PlayRequest, SlotsChange, TaskList
 
 MAX_SLOTS = 64
 
@@ -21,7 +23,11 @@ async def hello(request: Request) -> Response:
 
 
 async def tasks(request: Request) -> Response:
-    return answer(await cockpit_of(request).tasks())
+    cockpit = cockpit_of(request)
+    known = await cockpit.tasks()
+    await cockpit.catalogue.fresh()
+    trained = Counter(row.task for row in cockpit.catalogue.rows() if row.place == "runs")
+    return answer(TaskList(tasks=tuple(replace(task, trained=trained[task.name]) for task in known.tasks)))
 
 
 async def form(request: Request) -> Response:
