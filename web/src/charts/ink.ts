@@ -34,19 +34,20 @@ export function drawLines(ctx: CanvasRenderingContext2D, lines: readonly Line[],
   ctx.rect(frame.left, frame.top, frame.width, frame.height);
   ctx.clip();
   ctx.lineJoin = "round";
-  for (const line of lines) drawLine(ctx, line, frame.x, toX, toY, thickness);
+  const faint = Math.min(1, 5 / lines.length); // bands of many runs would add up to black
+  for (const line of lines) drawLine(ctx, line, frame.x, toX, toY, thickness, faint);
   ctx.restore();
 }
 
-function drawLine(ctx: CanvasRenderingContext2D, line: Line, range: readonly [number, number], toX: Map1, toY: Map1, thickness: number): void {
+function drawLine(ctx: CanvasRenderingContext2D, line: Line, range: readonly [number, number], toX: Map1, toY: Map1, thickness: number, faint: number): void {
   const [from, to] = windowOf(line.x, range);
   ctx.strokeStyle = ctx.fillStyle = line.colour;
   if (line.low && line.high) {
-    ctx.globalAlpha = 0.2;
+    ctx.globalAlpha = 0.2 * faint;
     ctx.fill(envelope(line.x, line.low, line.high, from, to, toX, toY));
   }
   if (line.raw) {
-    ctx.globalAlpha = 0.28;
+    ctx.globalAlpha = 0.28 * faint;
     ctx.lineWidth = thickness * 0.7;
     ctx.stroke(trace(line.x, line.raw, from, to, toX, toY));
   }
@@ -65,8 +66,8 @@ function dots(ctx: CanvasRenderingContext2D, line: Line, from: number, to: numbe
   }
 }
 
-/** A line; points of one column of pixels become a stroke from the lowest to the highest between the first and the last. */
-function trace(xs: Float64Array, ys: Float64Array, from: number, to: number, toX: Map1, toY: Map1): Path2D {
+/** A line; exported for those who check that no point is lost. Points of one column of pixels become a stroke from the lowest to the highest between the first and the last. */
+export function trace(xs: Float64Array, ys: Float64Array, from: number, to: number, toX: Map1, toY: Map1): Path2D {
   const path = new Path2D();
   let open = false;
   let column = NaN;

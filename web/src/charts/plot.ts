@@ -13,7 +13,7 @@ export interface PlotOptions {
   logX: boolean;
   logY: boolean;
   onzoom: (range: [number, number] | null) => void;
-  onhover: (x: number | null) => void;
+  onhover: (at: { x: number; y: number } | null) => void;
 }
 
 type Range = [number, number];
@@ -99,7 +99,7 @@ export class Plot {
       },
       hooks: {
         drawAxes: [(plot) => this.ink(plot)],
-        setCursor: [(plot) => onhover(plot.cursor.left === undefined || plot.cursor.left! < 0 ? null : plot.posToVal(plot.cursor.left!, "x"))],
+        setCursor: [({ cursor: { left = -1, top = -1 }, posToVal }) => onhover(left < 0 ? null : { x: posToVal(left, "x"), y: posToVal(top, "y") })],
         setSelect: [(plot) => this.selected(plot)],
       },
     };
