@@ -232,17 +232,7 @@ export interface Scene {
   missing: string[];
 }
 
-/** The socket's subprotocol is `paddock.v1`; a page of another number asks to be loaded again. */
-export const PROTOCOL = 1;
-
-/** PDKF, u8 version, u8 kind, u16 stream, u32 seq, u32 worlds, u32 nq, u32 bytes of tail, f64 env steps; little-endian. */
-export const FRAME_HEAD_BYTES = 32;
-
 export type Place = "runs" | "archive" | "trash";
-
-export type JobStatus = "queued" | "starting" | "running" | "stopping" | "ended";
-
-export type FieldKind = "integer" | "number" | "boolean" | "text" | "choice" | "integers";
 
 /** The body of every answer that is none: 400 and above. */
 export interface Refusal {
@@ -447,6 +437,10 @@ export interface ConfigDiff {
   same: number;
 }
 
+export type JobStatus = "queued" | "starting" | "running" | "stopping" | "ended";
+
+export type FieldKind = "integer" | "number" | "boolean" | "text" | "choice" | "integers";
+
 /** A task that can be trained. */
 export interface TaskRow {
   name: string;
@@ -580,6 +574,12 @@ export interface Done {
   /** What was, in words. */
   ok: string;
 }
+
+/** The socket's subprotocol is `paddock.v1`; a page of another number asks to be loaded again. */
+export const PROTOCOL = 1;
+
+/** PDKF, u8 version, u8 kind, u16 stream, u32 seq, u32 worlds, u32 nq, u32 bytes of tail, f64 env steps; little-endian. */
+export const FRAME_HEAD_BYTES = 32;
 
 /** Rows that are new or have changed, and runs that are no more. */
 export interface RunsPush {
