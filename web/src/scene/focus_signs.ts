@@ -34,7 +34,7 @@ export function drawFocus(signs: Signs, crowd: Crowd, slot: number, tail: FrameT
   const dx = crowd.offsets[2 * slot]!, dy = crowd.offsets[2 * slot + 1]!;
   accent.getRGB(rgb, SRGBColorSpace);
   const colour = [rgb.r, rgb.g, rgb.b, 1];
-  if (crowd.swarm.count > 1 && !crowd.terrain) {
+  if (crowd.swarm.count > 1 && crowd.rim === null) {
     crowd.middleOf(slot, from).setZ((floor ?? 0) + 0.02 * radius);
     signs.ring(from, 1.1 * girth, colour);
   }

@@ -13,12 +13,6 @@ export function offsetsOf(n: number, layout: Layout, spacing: number, out = new 
   return out;
 }
 
-/** Half the sides, along x and y, of the rectangle on which n worlds stand. */
-export function reachOf(n: number, layout: Layout, spacing: number): [number, number] {
-  const [rows, columns] = shapeOf(n);
-  return layout === "overlay" ? [0, 0] : [((rows - 1) / 2) * spacing, ((columns - 1) / 2) * spacing];
-}
-
 /** Rows and columns: wider than deep, as pictures are. */
 function shapeOf(n: number): [number, number] {
   const columns = n < 4 ? n : Math.ceil(Math.sqrt(n));

@@ -21,6 +21,8 @@ const BEGUN = [1, 1, 1] as const;
 
 /** Whence many robots are seen first. */
 const FROM_FRONT = new Vector3(1, 0.22, 0.62);
+/** Share of the picture that one robot fills. */
+const FILL_ALONE = 0.66;
 
 export class Viewer {
   readonly rig: CameraRig;
@@ -76,10 +78,10 @@ export class Viewer {
 
   load(model: SceneModel): void {
     this.unload();
-    this.crowd = new Crowd(model, this.stage.floorMaterial);
+    this.crowd = new Crowd(model, this.stage.terrainMaterial);
     this.scene.add(this.crowd.group);
-    const { extent, terrain } = this.crowd;
-    this.stage.ground(extent.radius > 3 ? 2 : extent.radius > 0.25 ? 0.5 : 0.25, terrain ? null : (extent.floor ?? 0));
+    const { extent, rim } = this.crowd;
+    this.stage.ground(extent.radius > 3 ? 2 : extent.radius > 0.25 ? 0.5 : 0.25, rim?.height ?? extent.floor ?? 0, rim?.rectangle ?? null);
     this.overview();
   }
 
@@ -97,7 +99,8 @@ export class Viewer {
     const others = crowd.receive(frame, now);
     this.counters.frames++;
     this.frame = this.undrawn = frame;
-    if (others) this.overview();
+    if (others && crowd.rim !== null) this.follow();
+    else if (others) this.overview();
     else if (before !== null) this.flash(before, frame, now);
     this.invalidate();
   }
@@ -115,11 +118,10 @@ export class Viewer {
   overview(): void {
     const { crowd } = this;
     if (crowd === null) return;
-    const { extent, reach } = crowd;
-    const many = reach[1] > 0;
-    const centre = many ? new Vector3(0, 0, extent.centre.z) : crowd.middleOf(0, new Vector3());
-    const box = extent.box.clone().add(new Vector3(reach[0], reach[1], 0));
-    this.rig.frame(centre, many ? FROM_FRONT : extent.from, box);
+    const many = crowd.swarm.count > 1;
+    const { centre, box } = crowd.spread();
+    this.lens = null;
+    this.rig.frame(centre, many ? FROM_FRONT : crowd.extent.from, box, many ? 0.88 : FILL_ALONE, many);
     this.rig.mode = many ? "orbit" : "follow";
     this.invalidate();
   }
@@ -131,7 +133,7 @@ export class Viewer {
     const from = this.rig.camera.position.clone().sub(this.rig.controls.target);
     if (this.rig.mode === "model") from.copy(crowd.extent.from);
     this.rig.mode = "follow";
-    this.rig.frame(crowd.middleOf(this.focusSlot, this.focusAt), from, crowd.extent.box);
+    this.rig.frame(crowd.middleOf(this.focusSlot, this.focusAt), from, crowd.extent.box, FILL_ALONE, false);
     this.invalidate();
   }
 
