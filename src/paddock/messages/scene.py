@@ -111,6 +111,8 @@ class SceneCamera:
     quat: Quat
     fovy: float
     """Degrees."""
+    mode: str
+    """How it moves with its body, as MuJoCo names it: `fixed` to it, or one of `track`, `trackcom`, `targetbody`, `targetbodycom`."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -211,6 +211,8 @@ export interface SceneCamera {
   quat: Quat;
   /** Degrees. */
   fovy: number;
+  /** How it moves with its body, as MuJoCo names it: `fixed` to it, or one of `track`, `trackcom`, `targetbody`, `targetbodycom`. */
+  mode: string;
 }
 
 /** scene.json; the numbers of meshes and heights are in scene.bin beside it. */
@@ -590,10 +592,13 @@ export interface RunsPush {
   gone: string[];
 }
 
-/** All jobs, after one of them changed. */
+/** Jobs that are new or have changed, the newest last, and jobs that are forgotten. */
 export interface JobsPush {
   kind: "jobs";
+  /** Whether these are all there are: the first push after `list`. */
+  whole: boolean;
   jobs: Job[];
+  gone: string[];
   slots: number;
 }
 

@@ -90,7 +90,7 @@ export class ViewSession {
       this.controlDt = scene.control_dt;
       this.missing = scene.missing;
       this.bodies = scene.bodies.map((body, i) => body.name || `body ${i}`);
-      this.lenses = scene.cameras.map((camera) => camera.name).filter(Boolean);
+      this.lenses = scene.cameras.filter(({ name, mode }) => name && mode === "fixed").map(({ name }) => name);
       if (this.doing === "loading") this.doing = "connecting";
       if (this.wanted !== null) this.lane.show(this.wanted);
     } catch (error) {
