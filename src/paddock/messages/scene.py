@@ -112,7 +112,7 @@ class SceneCamera:
     fovy: float
     """Degrees."""
     mode: str
-    """How it moves with its body, as MuJoCo names it: `fixed` to it, or one of `track`, `trackcom`, `targetbody`, `targetbodycom`."""
+    """How it moves with its body, in MuJoCo's words: `fixed` to it, `track`, `trackcom`, `targetbody` or `targetbodycom`."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -211,7 +211,7 @@ export interface SceneCamera {
   quat: Quat;
   /** Degrees. */
   fovy: number;
-  /** How it moves with its body, as MuJoCo names it: `fixed` to it, or one of `track`, `trackcom`, `targetbody`, `targetbodycom`. */
+  /** How it moves with its body, in MuJoCo's words: `fixed` to it, `track`, `trackcom`, `targetbody` or `targetbodycom`. */
   mode: string;
 }
 

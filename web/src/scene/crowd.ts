@@ -29,6 +29,7 @@ export class Crowd {
   private layout: Layout;
   private gap: number;
   private collision = false;
+  private coarseness = 1;
 
   constructor(
     readonly model: SceneModel,
@@ -65,7 +66,7 @@ export class Crowd {
     }
     const { extent, collision } = this;
     this.swarm = new Swarm(this.model, {
-      detail: detailFor(count),
+      detail: detailFor(count * this.coarseness),
       count,
       shareGround: this.layout === "overlay",
       collision,
@@ -108,6 +109,14 @@ export class Crowd {
       high.max(at);
     }
     return { centre: low.clone().add(high).multiplyScalar(0.5), box: high.sub(low).multiplyScalar(0.5).add(this.extent.box) };
+  }
+
+  /** Draws shapes as if there were this many times as many robots. */
+  coarsen(times: number): void {
+    if (times === this.coarseness) return;
+    this.coarseness = times;
+    this.populate(this.swarm.count);
+    this.place();
   }
 
   set collisionShown(shown: boolean) {

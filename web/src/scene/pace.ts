@@ -1,22 +1,20 @@
 /** Keeps the picture fluent: watches how long pictures take and, where the graphics are slow, draws less. Never silently: `level` is shown. */
 
-/** What each level draws: pixels per CSS pixel at most, side of the shadow map, whether frames are blended. */
+/** What each level draws: pixels per CSS pixel at most, side of the shadow map, whether frames are blended, how many times as many robots the shapes are made for. */
 export const LEVELS = [
-  { pixels: 2, shadow: 2048, smooth: true, name: "full" },
-  { pixels: 1, shadow: 1024, smooth: true, name: "plain" },
-  { pixels: 1, shadow: 0, smooth: true, name: "no shadows" },
-  { pixels: 0.75, shadow: 0, smooth: false, name: "coarse" },
+  { pixels: 2, shadow: 2048, smooth: true, coarse: 1, name: "full" },
+  { pixels: 1, shadow: 1024, smooth: true, coarse: 1, name: "plain" },
+  { pixels: 1, shadow: 0, smooth: true, coarse: 4, name: "no shadows" },
+  { pixels: 0.75, shadow: 0, smooth: false, coarse: 16, name: "coarse" },
 ] as const;
 
 /** A picture slower than this is slow, ms. */
 const SLOW = 55;
-/** Slow pictures in a row until less is drawn. */
-const PATIENCE = 8;
+/** How many just slow pictures in a row are too many; a very slow one counts more. */
+const PATIENCE = 12;
 
 export class Pace {
   level = 0;
-  /** Pictures per second, lately. */
-  rate = 0;
   private slow = 0;
   private last = 0;
 
@@ -24,9 +22,8 @@ export class Pace {
   drawn(now: number, flowing: boolean): boolean {
     const took = now - this.last;
     this.last = now;
-    if (!flowing || took > 1000) return false; // it rested in between
-    this.rate += 0.1 * (1000 / Math.max(took, 1) - this.rate);
-    this.slow = took > SLOW ? this.slow + 1 : Math.max(0, this.slow - 1);
+    if (!flowing) return false; // it rested in between
+    this.slow = took > SLOW ? this.slow + Math.min(PATIENCE / 2, took / SLOW) : Math.max(0, this.slow - 1);
     if (this.slow < PATIENCE || this.level === LEVELS.length - 1) return false;
     this.slow = 0;
     this.level++;

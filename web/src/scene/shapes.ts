@@ -27,7 +27,8 @@ export function detailFor(robots: number): Detail {
   if (robots <= 4) return { segments: 32, smallest: 0 };
   if (robots <= 20) return { segments: 20, smallest: 0.015 };
   if (robots <= 64) return { segments: 12, smallest: 0.03 };
-  return { segments: 8, smallest: 0.045 };
+  if (robots <= 256) return { segments: 8, smallest: 0.045 };
+  return { segments: 6, smallest: 0.08 };
 }
 
 /** A geom's radius, or half its middle side: what makes it visible. */

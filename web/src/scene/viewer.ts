@@ -79,6 +79,7 @@ export class Viewer {
   load(model: SceneModel): void {
     this.unload();
     this.crowd = new Crowd(model, this.stage.terrainMaterial);
+    this.crowd.coarsen(this.pace.now.coarse);
     this.scene.add(this.crowd.group);
     const { extent, rim } = this.crowd;
     this.stage.ground(extent.radius > 3 ? 2 : extent.radius > 0.25 ? 0.5 : 0.25, rim?.height ?? extent.floor ?? 0, rim?.rectangle ?? null);
@@ -214,6 +215,7 @@ export class Viewer {
 
   private lower(): void {
     this.stage.shadows(this.pace.now.shadow);
+    this.crowd?.coarsen(this.pace.now.coarse);
     this.resize();
     this.onlevel(this.pace.now.name);
   }
