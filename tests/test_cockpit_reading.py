@@ -174,7 +174,7 @@ def test_a_scene_is_drawn_when_somebody_looks(root: Path, visitor: Visitor) -> N
         (f"/c/runs/{A}/series?names=a&points=none", 400, "points is 'none'; wanted a whole number"),
         (f"/c/runs/{A}/series?names=a&points=9999999", 400, "points is '9999999'"),
         (f"/c/runs/{A}/episodes?last=0", 400, "last is '0'"),
-        ("/c/form", 400, "say which task"),
+        ("/c/form", 400, "say which task, such as"),
         ("/c/nothing", 404, "nothing is at this address"),
         ("/nothing.js", 404, "nothing is at this address"),
     ],

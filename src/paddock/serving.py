@@ -21,6 +21,7 @@ from paddock.cockpit.catalogue import Catalogue
 from paddock.cockpit.following import Following
 from paddock.cockpit.guard import Door, door_for
 from paddock.cockpit.state import Cockpit
+from paddock.cockpit.supervisor import Supervisor
 from paddock.cores import usable_cores
 from paddock.errors import PaddockError
 from paddock.gl_choice import has_display
@@ -76,7 +77,8 @@ def config_of(cockpit: Cockpit, door: Door) -> uvicorn.Config:
 
 def make_cockpit(runs_dir: Path, *, slots: int, tasks: tuple[str, ...] = ()) -> Cockpit:
     """What the server has."""
-    jobs, plays, child = _Nobody(), _Nobody(), Child(tasks)
+    plays, child = _Nobody(), Child(tasks)
+    jobs = Supervisor(runs_dir, slots)
     return Cockpit(
         hello=lambda: hello(runs_dir, jobs.jobs().slots),
         catalogue=Catalogue(runs_dir, started_here=jobs.runs_started),
@@ -145,15 +147,8 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 class _Nobody:
-    version = 0
-
-    def jobs(self):
-        from paddock.messages.cockpit import JobList
-
-        return JobList(jobs=(), slots=1)
-
-    def runs_started(self):
-        return ()
+    def close(self):
+        pass
 
     def __getattr__(self, name):
         raise PaddockError("not yet")

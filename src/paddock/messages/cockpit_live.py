@@ -25,10 +25,13 @@ class RunsPush:
 
 @dataclass(frozen=True, kw_only=True)
 class JobsPush:
-    """All jobs, after one of them changed."""
+    """Jobs that are new or have changed, the newest last, and jobs that are forgotten."""
 
     kind: Literal["jobs"] = "jobs"
+    whole: bool
+    """Whether these are all there are: the first push after `list`."""
     jobs: tuple[Job, ...]
+    gone: tuple[str, ...]
     slots: int
 
 

@@ -68,7 +68,11 @@ function take(push: FromServer): void {
     rows = next;
     known = true;
   } else if (push.kind === "jobs") {
-    jobs = push.jobs;
+    const changed = new Map(push.jobs.map((job) => [job.id, job]));
+    const gone = new Set(push.gone);
+    const kept = push.whole ? [] : jobs.filter((job) => !gone.has(job.id));
+    const old = new Set(kept.map((job) => job.id));
+    jobs = [...kept.map((job) => changed.get(job.id) ?? job), ...push.jobs.filter((job) => !old.has(job.id))];
     slots = push.slots;
   } else if (push.kind === "trouble") {
     complain(new Error(push.error));
