@@ -134,6 +134,7 @@ export class Plot {
     if (!extent) return this.options.logY ? [1, 10] : [0, 1];
     const [low, high] = extent;
     if (this.options.logY) return low < high ? [low * 0.9, high * 1.1] : [low / 2, high * 2];
+    if (low === 0 && high === 0) return [-0.06, 1];
     const room = high > low ? (high - low) * 0.06 : Math.abs(high) * 0.1 || 1;
     return [low - room, high + room];
   }

@@ -98,12 +98,12 @@ export class RunSeries {
     this.timer = 0;
     const names = [...this.wanted];
     this.wanted.clear();
-    for (let at = 0; at < names.length; at += NAMES_PER_ASK) await this.fetch(names.slice(at, at + NAMES_PER_ASK));
+    for (const name of names) this.fetching.add(name);
+    const epoch = this.epoch;
+    for (let at = 0; at < names.length; at += NAMES_PER_ASK) await this.fetch(names.slice(at, at + NAMES_PER_ASK), epoch);
   }
 
-  private async fetch(names: string[]): Promise<void> {
-    const epoch = this.epoch;
-    for (const name of names) this.fetching.add(name);
+  private async fetch(names: string[], epoch: number): Promise<void> {
     try {
       const blocks = await api.series({ runs: [this.run], names, points: POINTS });
       if (epoch === this.epoch) this.take(blocks);
