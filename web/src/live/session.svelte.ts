@@ -2,7 +2,7 @@
 
 import type { FrameTail, PlayPush, RefusedPush, WatchingPush } from "../generated/messages";
 import type { Frame } from "../scene/frames";
-import { readScene } from "../scene/scene_model";
+import { fixedBodies, readScene } from "../scene/scene_model";
 import { type ViewAsk, ViewLane } from "../scene/stream";
 import { Viewer } from "../scene/viewer";
 import { api, urlOf } from "../wire/api";
@@ -37,6 +37,7 @@ export interface Ending {
 
 const HUD_MS = 200;
 const ENDING_MS = 4000;
+const REFUSED_MS = 6000;
 const BLANK: Hud = { envSteps: 0, stepsPerS: 0, age: 0, total: null, speed: null, rate: 0, dropped: 0, delay: 0, world: 0, success: null };
 
 export class ViewSession {
@@ -50,7 +51,8 @@ export class ViewSession {
   refused = $state.raw<RefusedPush | null>(null);
   /** What the model has and the picture cannot show. */
   missing = $state.raw<readonly string[]>([]);
-  bodies = $state.raw<readonly string[]>([]);
+  /** Those that move, and so can be pushed. */
+  bodies = $state.raw<readonly { body: number; name: string }[]>([]);
   lenses = $state.raw<readonly string[]>([]);
   readonly history = new FocusHistory();
   viewer: Viewer | null = null;
@@ -71,7 +73,7 @@ export class ViewSession {
       frame: (frame) => this.received(frame),
       watching: (push) => this.watching(push),
       play: (push) => (this.play = push),
-      refused: (push) => (this.refused = push),
+      refused: (push) => this.refuse(push),
       trouble: (push) => this.fail(push.error),
       connected: (live) => (this.doing = live ? (this.doing === "lost" ? "connecting" : this.doing) : this.doing === "failed" ? "failed" : "lost"),
     });
@@ -89,7 +91,9 @@ export class ViewSession {
       this.viewer = viewer;
       this.controlDt = scene.control_dt;
       this.missing = scene.missing;
-      this.bodies = scene.bodies.map((body, i) => body.name || `body ${i}`);
+      const fixed = fixedBodies(scene);
+      const named = scene.bodies.map(({ name, mocap }, body) => ({ body, name: name || `body ${body}`, mocap }));
+      this.bodies = named.filter(({ body, mocap }) => !fixed[body] && mocap < 0);
       this.lenses = scene.cameras.filter(({ name, mode }) => name && mode === "fixed").map(({ name }) => name);
       if (this.doing === "loading") this.doing = "connecting";
       if (this.wanted !== null) this.lane.show(this.wanted);
@@ -126,6 +130,11 @@ export class ViewSession {
   private fail(why: string): void {
     this.doing = "failed";
     this.reason = why;
+  }
+
+  private refuse(push: RefusedPush): void {
+    this.refused = push;
+    window.setTimeout(() => (this.refused = this.refused === push ? null : this.refused), REFUSED_MS);
   }
 
   private watching(push: WatchingPush): void {

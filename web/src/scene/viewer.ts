@@ -100,6 +100,7 @@ export class Viewer {
     const others = crowd.receive(frame, now);
     this.counters.frames++;
     this.frame = this.undrawn = frame;
+    if (others) this.pace.forgive();
     if (others && crowd.rim !== null) this.follow();
     else if (others) this.overview();
     else if (before !== null) this.flash(before, frame, now);
