@@ -5,6 +5,7 @@ import type { Frame } from "../scene/frames";
 import { fixedBodies, readScene } from "../scene/scene_model";
 import { type ViewAsk, ViewLane } from "../scene/stream";
 import { Viewer } from "../scene/viewer";
+import { recall } from "../state/memory";
 import { api, urlOf } from "../wire/api";
 import { FocusHistory } from "./history";
 
@@ -88,6 +89,7 @@ export class ViewSession {
       const [scene, numbers] = await Promise.all([api.scene(this.run), api.sceneNumbers(this.run)]);
       if (this.closed) return viewer.dispose();
       viewer.load(readScene(scene, numbers));
+      viewer.level(recall<string | null>("live.drawing", null));
       this.viewer = viewer;
       this.controlDt = scene.control_dt;
       this.missing = scene.missing;
@@ -158,7 +160,9 @@ export class ViewSession {
   }
 
   private drawn(frame: Frame): void {
-    this.lane.ack(frame);
+    const { rest } = this.viewer!.pace;
+    if (rest > 0) window.setTimeout(() => this.lane.ack(frame), rest);
+    else this.lane.ack(frame);
     for (const listener of this.listeners) listener(frame);
     const now = performance.now();
     if (now < this.hudDue) return;

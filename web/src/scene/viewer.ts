@@ -15,10 +15,6 @@ import type { SceneModel } from "./scene_model";
 import { Signs } from "./signs";
 import { DARK, LIGHT, Stage } from "./stage";
 
-const ENDED = [1, 0.05, 0.02] as const;
-const SUCCEEDED = [0.05, 0.8, 0.2] as const;
-const BEGUN = [1, 1, 1] as const;
-
 /** Whence many robots are seen first. */
 const FROM_FRONT = new Vector3(1, 0.22, 0.62);
 /** Share of the picture that one robot fills. */
@@ -33,7 +29,7 @@ export class Viewer {
   drag: Drag | null = null;
   /** Called with a frame once it is on the screen. */
   ondrawn: (frame: Frame) => void = () => undefined;
-  /** Called where less is drawn from now on. */
+  /** Called where more or less is drawn from now on. */
   onlevel: (name: string) => void = () => undefined;
   private readonly renderer: WebGLRenderer;
   private readonly scene = new Scene();
@@ -103,17 +99,8 @@ export class Viewer {
     if (others) this.pace.forgive();
     if (others && crowd.rim !== null) this.follow();
     else if (others) this.overview();
-    else if (before !== null) this.flash(before, frame, now);
+    else if (before !== null) this.flashes.compare(before, frame, now);
     this.invalidate();
-  }
-
-  private flash(before: Frame, frame: Frame, now: number): void {
-    for (let slot = 0; slot < frame.n; slot++) {
-      if (frame.ages[slot]! < before.ages[slot]! && frame.worlds[slot] !== frame.tail.world) this.flashes.add(slot, BEGUN, now);
-    }
-    const { ended, success, world } = frame.tail;
-    const slot = this.crowd!.slotOf(world);
-    if (slot >= 0 && ended) this.flashes.add(slot, success ? SUCCEEDED : ENDED, now);
   }
 
   /** Places the camera so that all worlds, or the only robot, are seen well. */
@@ -200,7 +187,7 @@ export class Viewer {
     this.stage.attend(rig.camera.position, rig.mode === "model" ? this.focusAt : rig.controls.target, rig.distance);
     this.renderer.render(this.scene, rig.camera);
     this.counters.draws++;
-    if (this.pace.drawn(now, this.flowing)) this.lower();
+    if (this.pace.drawn(now, this.flowing)) this.relevel();
     this.flowing = more;
     const drawn = this.undrawn;
     this.undrawn = null;
@@ -214,7 +201,13 @@ export class Viewer {
     this.rig.through(this.crowd!.poseOf(this.focusSlot, lens.body, this.matrix), lens.pos, lens.quat, lens.fovy);
   }
 
-  private lower(): void {
+  /** Draws as a level of the pace says, or by itself again. */
+  level(name: string | null): void {
+    this.pace.pin(name);
+    this.relevel();
+  }
+
+  private relevel(): void {
     this.stage.shadows(this.pace.now.shadow);
     this.crowd?.coarsen(this.pace.now.coarse);
     this.resize();
