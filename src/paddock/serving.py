@@ -15,11 +15,12 @@ from pathlib import Path
 import uvicorn
 
 import paddock.cockpit
-from paddock.asking import Child
+from paddock.asking import Forms, draw
 from paddock.cockpit.app import make_app
 from paddock.cockpit.catalogue import Catalogue
 from paddock.cockpit.following import Following
 from paddock.cockpit.guard import Door, door_for
+from paddock.cockpit.plays import Plays
 from paddock.cockpit.state import Cockpit
 from paddock.cockpit.supervisor import Supervisor
 from paddock.cores import usable_cores
@@ -77,8 +78,7 @@ def config_of(cockpit: Cockpit, door: Door) -> uvicorn.Config:
 
 def make_cockpit(runs_dir: Path, *, slots: int, tasks: tuple[str, ...] = ()) -> Cockpit:
     """What the server has."""
-    plays, child = _Nobody(), Child(tasks)
-    jobs = Supervisor(runs_dir, slots)
+    jobs, plays = Supervisor(runs_dir, slots), Plays(runs_dir)
     return Cockpit(
         hello=lambda: hello(runs_dir, jobs.jobs().slots),
         catalogue=Catalogue(runs_dir, started_here=jobs.runs_started),
@@ -86,9 +86,8 @@ def make_cockpit(runs_dir: Path, *, slots: int, tasks: tuple[str, ...] = ()) -> 
         following=Following(),
         jobs=jobs,
         plays=plays,
-        tasks=child.tasks,
-        form=child.form,
-        draw=child.draw,
+        forms=Forms(tasks),
+        draw=draw,
         client=CLIENT,
     )
 
@@ -141,14 +140,6 @@ def _listen(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as refusal:
         raise PaddockError(
-            f"nothing can listen at {host}, port {port}: {refusal.strerror}. Is a cockpit running there already? "
+            f"nothing can listen at {host}, port {port}: {os.strerror(refusal.errno or 0)}. Is a cockpit running there already? "
             f"Take another port: paddock serve --port {port + 1}"
         ) from None
-
-
-class _Nobody:
-    def close(self):
-        pass
-
-    def __getattr__(self, name):
-        raise PaddockError("not yet")

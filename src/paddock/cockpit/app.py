@@ -31,6 +31,7 @@ def _lifespan(cockpit: Cockpit) -> Lifespan:
         await asyncio.to_thread(cockpit.jobs.start)
         yield
         await cockpit.following.close()
+        await cockpit.forms.close()
         await asyncio.to_thread(cockpit.plays.close)
         await asyncio.to_thread(cockpit.jobs.close)
 

@@ -24,7 +24,7 @@ async def hello(request: Request) -> Response:
 
 async def tasks(request: Request) -> Response:
     cockpit = cockpit_of(request)
-    known = await cockpit.tasks()
+    known = await cockpit.forms.tasks()
     await cockpit.catalogue.fresh()
     trained = Counter(row.task for row in cockpit.catalogue.rows() if row.place == "runs")
     return answer(TaskList(tasks=tuple(replace(task, trained=trained[task.name]) for task in known.tasks)))
@@ -33,7 +33,7 @@ async def tasks(request: Request) -> Response:
 async def form(request: Request) -> Response:
     asked = request.query_params
     words = (_task(asked.get("task", "")), asked.get("preset") or "default", asked.get("sim") or "")
-    return answer(await cockpit_of(request).form(*words))
+    return answer(await cockpit_of(request).forms.form(*words))
 
 
 def _task(name: str) -> str:
@@ -52,7 +52,7 @@ async def submit(request: Request) -> Response:
         form = None
         await entry_of(request, asked.resume)
     else:
-        form = await cockpit.form(_task(asked.task), asked.preset, asked.sim)
+        form = await cockpit.forms.form(_task(asked.task), asked.preset, asked.sim)
     return answer(await asyncio.to_thread(cockpit.jobs.submit, asked, form), status=201)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, cast
 
@@ -42,6 +43,14 @@ class Plays(Protocol):
     def close(self) -> None: ...
 
 
+class Forms(Protocol):
+    """Whoever knows what can be trained, and what can be chosen for it."""
+
+    async def tasks(self) -> TaskList: ...
+    async def form(self, task: str, preset: str, sim: str, /) -> Form: ...
+    async def close(self) -> None: ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class Cockpit:
     """All that the server has."""
@@ -52,11 +61,11 @@ class Cockpit:
     following: Following
     jobs: Jobs
     plays: Plays
-    tasks: Callable[[], Awaitable[TaskList]]
-    form: Callable[[str, str, str], Awaitable[Form]]
-    """Of a task, a preset and a sim."""
+    forms: Forms
     draw: Callable[[Path], Awaitable[None]]
     """Writes the scene of a run that has none."""
+    drawing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """One scene at a time."""
     client: Path
     """The built page."""
 
