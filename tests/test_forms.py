@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from paddock.cockpit.job_commands import resume_command, train_command
 from paddock.configuring import TrainConfig, as_words, configure
@@ -97,8 +98,11 @@ def test_minutes_alone_are_the_only_limit(form: Form) -> None:
     assert (settings.minutes, settings.steps) == (0.5, 0)
 
 
-def test_a_gpu_has_its_own_preset() -> None:
+def test_a_gpu_has_its_own_preset_which_is_offered_where_there_is_one() -> None:
+    has_gpu = torch.cuda.is_available()
+    assert ("gpu" in form_of(TASK, "default", "").presets) == ("gpu" in form_of(TASK, "default", "").sims) == has_gpu
     form = form_of(TASK, "default", "gpu")
+    assert any("no GPU" in warning for warning in form.warnings) != has_gpu
     assert (form.preset, form.sim) == ("gpu", "gpu")
     assert asked_for(form).settings == replace(configure(find_task(TASK), preset="gpu"), seed=7)
 
