@@ -7,6 +7,7 @@ import { brief, duration, plain } from "../format";
 import { themeColour } from "./colours";
 import { drawLines } from "./ink";
 import { extentOf, type Line, type XAxis } from "./lines";
+import { logTicks } from "./ticks";
 
 export interface PlotOptions {
   axis: XAxis;
@@ -84,8 +85,8 @@ export class Plot {
         y: { auto: false, distr: logY ? 3 : 1, range: () => this.y },
       },
       axes: [
-        { ...looks, size: 26, gap: 4, space: 64, grid: { ...looks.grid!, show: false }, values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : said(tick))) },
-        { ...looks, size: (_, ticks) => Math.max(34, 12 + 6.4 * Math.max(0, ...(ticks ?? []).map((tick) => tick.length))), gap: 4, space: 30, values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : short(tick))) },
+        { ...looks, ...(logX && { splits: logSplits }), size: 26, gap: 4, space: 64, grid: { ...looks.grid!, show: false }, values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : said(tick))) },
+        { ...looks, ...(logY && { splits: logSplits }), size: (_, ticks) => Math.max(34, 12 + 6.4 * Math.max(0, ...(ticks ?? []).map((tick) => tick.length))), gap: 4, space: 30, values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : short(tick))) },
       ],
       series: [{}, { show: true, paths: () => null, points: { show: false } }],
       cursor: {
@@ -139,5 +140,7 @@ export class Plot {
     return [low - room, high + room];
   }
 }
+
+const logSplits = (_: uPlot, __: number, low: number, high: number) => logTicks(low, high);
 
 const short = (value: number) => (Math.abs(value) >= 1000 ? brief(value) : plain(value));
