@@ -18,7 +18,7 @@ def web(monkeypatch, tmp_path):
 
     sources, client = tmp_path / "web", tmp_path / "client"
     for name in ("src/main.ts", "package-lock.json", "node_modules/three/three.js"):
-        (sources / name).parent.mkdir(parents=True)
+        (sources / name).parent.mkdir(parents=True, exist_ok=True)
         (sources / name).write_text("1")
     client.mkdir()
     monkeypatch.setattr(building, "WEB", sources)
