@@ -30,14 +30,19 @@ describe("what is remembered of the world in focus", () => {
 
 describe("worlds stand", () => {
   it("on a rectangle around the middle, each in its own place", () => {
-    const offsets = offsetsOf(16, "grid", 2);
+    const offsets = offsetsOf(16, "grid", [2, 2]);
     expect(offsets.reduce((sum, value) => sum + value, 0)).toBeCloseTo(0, 5);
     const places = new Set(Array.from({ length: 16 }, (_, i) => `${offsets[2 * i]},${offsets[2 * i + 1]}`));
     expect(places.size).toBe(16);
     expect(Math.max(...offsets)).toBe(3);
   });
+  it("in more columns where they are slim", () => {
+    const offsets = offsetsOf(16, "grid", [8, 2]);
+    const along = (axis: number) => new Set(Array.from({ length: 16 }, (_, i) => offsets[2 * i + axis])).size;
+    expect([along(0), along(1)]).toEqual([2, 8]);
+  });
   it("or in one place", () => {
-    expect([...offsetsOf(3, "overlay", 2)]).toEqual([0, 0, 0, 0, 0, 0]);
+    expect([...offsetsOf(3, "overlay", [2, 2])]).toEqual([0, 0, 0, 0, 0, 0]);
   });
 });
 

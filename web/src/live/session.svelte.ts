@@ -83,7 +83,7 @@ export class ViewSession {
   /** Loads the scene and draws it as the model has it; what was asked for meanwhile is asked now. */
   async start(canvas: HTMLCanvasElement): Promise<void> {
     try {
-      const viewer = new Viewer(canvas);
+      const viewer = pictureOn(canvas);
       viewer.ondrawn = (frame) => this.drawn(frame);
       viewer.onlevel = (name) => (this.level = name);
       const [scene, numbers] = await Promise.all([api.scene(this.run), api.sceneNumbers(this.run)]);
@@ -193,5 +193,13 @@ export class ViewSession {
     const ending = { id: this.nextEnding++, world, cause: ended ?? "", success: success ?? false, total, seconds: age * this.controlDt };
     this.endings = [ending, ...this.endings].slice(0, 3);
     window.setTimeout(() => (this.endings = this.endings.filter(({ id }) => id !== ending.id)), ENDING_MS);
+  }
+}
+
+function pictureOn(canvas: HTMLCanvasElement): Viewer {
+  try {
+    return new Viewer(canvas);
+  } catch {
+    throw new Error("This browser draws no WebGL, which the 3D view needs. Charts, episodes and everything else go on without it.");
   }
 }

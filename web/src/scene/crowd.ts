@@ -6,7 +6,7 @@ import { placeOf } from "./body_shapes";
 import { extentOf, isGround, type Extent } from "./extent";
 import type { Frame } from "./frames";
 import { Kinematics, POSE } from "./kinematics";
-import { offsetsOf, type Layout } from "./layout";
+import { offsetsOf, type Gap, type Layout } from "./layout";
 import { Motion } from "./motion";
 import { matrixOfPose } from "./quaternion";
 import { fixedBodies, type SceneModel } from "./scene_model";
@@ -27,7 +27,7 @@ export class Crowd {
   private mocap = new Float64Array(0);
   private focusSlot = 0;
   private layout: Layout;
-  private gap: number;
+  private gap: Gap;
   private collision = false;
   private coarseness = 1;
 
@@ -41,7 +41,7 @@ export class Crowd {
     this.motion = new Motion(json);
     this.rim = rimOf(model);
     this.layout = this.rim !== null || this.extent.roams ? "overlay" : "grid";
-    this.gap = Math.max(2.7 * this.extent.girth, 1.2 * this.extent.radius, 2.15 * this.extent.half);
+    this.gap = this.extent.gap;
     const fixed = fixedBodies(json);
     for (const geom of json.geoms) {
       if (geom.kind === "hfield" && isGround(geom, fixed)) this.ground.add(this.field(geom));
@@ -83,7 +83,7 @@ export class Crowd {
   }
 
   /** How worlds stand: side by side with a distance, or in the same place. */
-  lay(layout: Layout, gap: number): void {
+  lay(layout: Layout, gap: Gap): void {
     const rebuild = layout !== this.layout;
     this.layout = layout;
     this.gap = gap;
@@ -92,7 +92,7 @@ export class Crowd {
     this.place();
   }
 
-  get spacing(): number {
+  get spacing(): Gap {
     return this.gap;
   }
 

@@ -5,6 +5,7 @@ import { Matrix4, Vector3 } from "three";
 import type { Scene, SceneGeom } from "../generated/messages";
 import { isVisible, placeOf } from "./body_shapes";
 import { Kinematics, POSE } from "./kinematics";
+import type { Gap } from "./layout";
 import { matrixOfPose } from "./quaternion";
 import { fixedBodies, type SceneModel } from "./scene_model";
 
@@ -16,13 +17,14 @@ export interface Extent {
   /** Radius of a ball around it, and of a circle around it on the floor. */
   radius: number;
   girth: number;
-  /** Whence it is seen well. */
+  /** Whence it is seen well, and whence many are. */
   from: Vector3;
+  fromAfar: Vector3;
   /** The body that is followed: the first that moves; its place at home. */
   root: number;
   rootAt: Vector3;
-  /** Half the side of a square around everything but floors. */
-  half: number;
+  /** How far apart worlds stand that do not meet. */
+  gap: Gap;
   /** Whether it moves about in a place much larger than itself. */
   roams: boolean;
   /** Height of the floor; null where there is none. */
@@ -39,7 +41,7 @@ export function extentOf(model: SceneModel): Extent {
   const low = new Vector3(Infinity, Infinity, Infinity), high = low.clone().negate();
   const at = new Vector3(), reach = new Vector3(), matrix = new Matrix4();
   const kinematics = new Kinematics(json);
-  let half = 0, floor: number | null = null;
+  let halfX = 0, halfY = 0, floor: number | null = null;
   for (const qpos of typicalPoses(json)) {
     const poses = kinematics.pose(qpos, 0);
     for (const geom of json.geoms) {
@@ -49,7 +51,8 @@ export function extentOf(model: SceneModel): Extent {
         if (geom.kind === "plane") floor = Math.min(floor ?? Infinity, at.z);
       } else if (isVisible(geom, false)) {
         reachOf(geom, model, matrix, reach);
-        half = Math.max(half, Math.abs(at.x) + reach.x, Math.abs(at.y) + reach.y);
+        halfX = Math.max(halfX, Math.abs(at.x) + reach.x);
+        halfY = Math.max(halfY, Math.abs(at.y) + reach.y);
         if (fixed[geom.body]) continue;
         low.min(at.clone().sub(reach));
         high.max(at.clone().add(reach));
@@ -60,16 +63,22 @@ export function extentOf(model: SceneModel): Extent {
   const poses = kinematics.pose(new Float64Array(json.home), 0);
   const root = Math.max(0, fixed.indexOf(false));
   const girth = Math.hypot(high.x - low.x, high.y - low.y) / 2;
+  const box = high.clone().sub(low).multiplyScalar(0.5);
+  const radius = Math.max(0.05, box.length());
+  const from = viewFrom(json, poses);
+  const directions = freedom(json, root);
+  const apart = (half: number, side: number) => Math.max(2.15 * half, directions > 1 ? 2.7 * girth : 2 * side + 0.5 * radius);
   return {
     centre: low.clone().add(high).multiplyScalar(0.5),
-    box: high.clone().sub(low).multiplyScalar(0.5),
-    radius: Math.max(0.05, low.distanceTo(high) / 2),
+    box,
+    radius,
     girth,
-    from: viewFrom(json, poses),
+    from,
+    fromAfar: fromAfar(from),
+    gap: [apart(halfX, box.x), apart(halfY, box.y)],
     root,
     rootAt: new Vector3().setFromMatrixPosition(bodyMatrix(poses, root, matrix)),
-    half,
-    roams: half > 4 * girth && freedom(json, root) > 1,
+    roams: Math.max(halfX, halfY) > 4 * girth && directions > 1,
     floor,
     weight: GRAVITY * Math.max(0.01, json.bodies.reduce((sum, { mass }, i) => sum + (fixed[i] ? 0 : mass), 0)),
   };
@@ -104,6 +113,13 @@ function viewFrom({ cameras }: Scene, poses: Float64Array): Vector3 {
   const lens = cameras.find((camera) => camera.name === "track");
   if (lens === undefined) return new Vector3(1.1, 0.8, 0.5);
   return new Vector3().setFromMatrixColumn(bodyMatrix(poses, lens.body, new Matrix4()).multiply(placeOf(lens)), 2);
+}
+
+/** From above, and from whichever side is nearest: rows of robots are rows on the screen. */
+function fromAfar({ x, y }: Vector3): Vector3 {
+  const height = 0.62, aside = 0.22;
+  if (Math.abs(x) >= Math.abs(y)) return new Vector3(Math.sign(x) || 1, aside, height);
+  return new Vector3(aside, Math.sign(y), height);
 }
 
 const elements = new Float32Array(16);

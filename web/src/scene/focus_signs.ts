@@ -35,8 +35,9 @@ export function drawFocus(signs: Signs, crowd: Crowd, slot: number, tail: FrameT
   accent.getRGB(rgb, SRGBColorSpace);
   const colour = [rgb.r, rgb.g, rgb.b, 1];
   if (crowd.swarm.count > 1) {
-    crowd.middleOf(slot, from);
-    from.z = crowd.rim === null ? (floor ?? 0) + 0.02 * radius : from.z - box.z; // on uneven ground, at its feet
+    const feet = crowd.middleOf(slot, from).z - box.z;
+    from.setFromMatrixPosition(crowd.poseOf(slot, crowd.extent.root, body));
+    from.z = crowd.rim === null ? (floor ?? 0) + 0.02 * radius : feet;
     signs.ring(from, 1.1 * girth, colour);
   }
   for (const [x, y, z, nx, ny, nz, force] of contacts ? (tail?.contacts ?? []) : []) {

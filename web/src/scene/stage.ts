@@ -114,7 +114,7 @@ export class Stage {
   }
 
   private checkered(endless: boolean): MeshLambertMaterial {
-    const material = new MeshLambertMaterial();
+    const material = new MeshLambertMaterial({ polygonOffset: true, polygonOffsetFactor: 1, polygonOffsetUnits: 8 }); // mats lie on it
     const paint = endless ? "if (inHole(vPlace.xy)) discard;" : "diffuseColor.rgb *= relief(vPlace);";
     material.onBeforeCompile = (shader) => {
       Object.assign(shader.uniforms, this.shared);

@@ -8,15 +8,13 @@ import { Crowd } from "./crowd";
 import { Flashes } from "./flashes";
 import { drawFocus, type Drag } from "./focus_signs";
 import type { Frame } from "./frames";
-import type { Layout } from "./layout";
+import type { Gap, Layout } from "./layout";
 import { Pace } from "./pace";
 import { pick, pointerAt, type Hit } from "./picking";
 import type { SceneModel } from "./scene_model";
 import { Signs } from "./signs";
 import { DARK, LIGHT, Stage } from "./stage";
 
-/** Whence many robots are seen first. */
-const FROM_FRONT = new Vector3(1, 0.22, 0.62);
 /** Share of the picture that one robot fills. */
 const FILL_ALONE = 0.66;
 
@@ -110,7 +108,7 @@ export class Viewer {
     const many = crowd.swarm.count > 1;
     const { centre, box } = crowd.spread();
     this.lens = null;
-    this.rig.frame(centre, many ? FROM_FRONT : crowd.extent.from, box, many ? 0.88 : FILL_ALONE, many);
+    this.rig.frame(centre, many ? crowd.extent.fromAfar : crowd.extent.from, box, many ? 0.88 : FILL_ALONE, many);
     this.rig.mode = many ? "orbit" : "follow";
     this.invalidate();
   }
@@ -142,7 +140,7 @@ export class Viewer {
     this.invalidate();
   }
 
-  lay(layout: Layout, gap: number): void {
+  lay(layout: Layout, gap: Gap): void {
     this.crowd?.lay(layout, gap);
     this.overview();
   }
