@@ -8,17 +8,17 @@ demo: .venv/installed web       ## teach a quadruped to stand under pushes, abou
 	$(BIN)/paddock demo
 
 test: .venv/installed-dev check ## everything CI runs
-	$(BIN)/python web/build.py test
+	$(BIN)/python web/building.py test
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 check: .venv/installed-dev web  ## style and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/pyright
-	$(BIN)/python web/build.py check
+	$(BIN)/python web/building.py check
 
 web: .venv/installed            ## the pages of the cockpit, where their sources changed
-	$(BIN)/python web/build.py --install-node
+	$(BIN)/python web/building.py --install-node
 
 coverage: .venv/installed-dev web   ## the same tests under a tracer, which makes exports half as slow again and more
 	$(BIN)/python -m pytest -n auto --dist worksteal --cov=paddock --cov-report=term:skip-covered --cov-fail-under=85

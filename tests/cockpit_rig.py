@@ -1,8 +1,11 @@
 """A real cockpit on a free port, and somebody who visits it: plain HTTP, plain sockets, nothing tidied up on the way."""
 
 import json
+import re
 import socket
 import struct
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -121,19 +124,21 @@ class Line:
             return over.rcvd.code, over.rcvd.reason
 
 
-def served(runs_dir: Path, *, port: int = 0, client: Path = CLIENT) -> AbstractContextManager[Visitor]:
+def served(runs_dir: Path, *, port: int = 0, client: Path = CLIENT, tasks: tuple[str, ...] = ()) -> AbstractContextManager[Visitor]:
     """A cockpit over a folder, in a thread of this process."""
-    return mounted(runs_dir, lambda app: app, port=port, client=client)
+    return mounted(runs_dir, lambda app: app, port=port, client=client, tasks=tasks)
 
 
 @contextmanager
-def mounted(runs_dir: Path, wrap: Callable[[Any], Any], *, port: int = 0, client: Path = CLIENT) -> Iterator[Visitor]:
+def mounted(
+    runs_dir: Path, wrap: Callable[[Any], Any], *, port: int = 0, client: Path = CLIENT, tasks: tuple[str, ...] = ()
+) -> Iterator[Visitor]:
     """The same, inside of another application."""
     wire = socket.create_server(("127.0.0.1", port))
     port = wire.getsockname()[1]
     runs_dir.mkdir(exist_ok=True)
     token = token_in(runs_dir)
-    config = config_of(replace(make_cockpit(runs_dir, slots=1), client=client), door_for(port, token=token))
+    config = config_of(replace(make_cockpit(runs_dir, slots=1, tasks=tasks), client=client), door_for(port, token=token))
     config.app = wrap(config.app)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [wire]})
@@ -146,6 +151,35 @@ def mounted(runs_dir: Path, wrap: Callable[[Any], Any], *, port: int = 0, client
         thread.join(10)
         assert not thread.is_alive()
         wire.close()
+
+
+@contextmanager
+def serving(root: Path, *more: str) -> Iterator[tuple[subprocess.Popen[str], Visitor]]:
+    """`paddock serve` in a process of its own, as a person starts it."""
+    words = ["serve", "--runs-dir", str(root), "--no-browser", *(more or ("--port", "0"))]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "paddock", *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    try:
+        assert process.stdout is not None
+        said = ""
+        while not (found := re.search(r"http://127\.0\.0\.1:(\d+)/\?token=(\S+)", said)):
+            text = process.stdout.readline()
+            assert text, f"it ended: {said}"
+            said += text
+        visitor = Visitor(port=int(found[1]), token=found[2])
+        wait(lambda: _answers(visitor))
+        yield process, visitor
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def _answers(visitor: Visitor) -> bool:
+    try:
+        return visitor.get("/c/hello").status == 200
+    except OSError:
+        return False
 
 
 def wait(is_so: Callable[[], T], timeout: float = 10.0) -> T:

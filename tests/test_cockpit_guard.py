@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from starlette.applications import Starlette
-from starlette.routing import Mount
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 import paddock
 from brief_tasks import BRIEF_CARTPOLE
@@ -227,6 +226,7 @@ def test_another_protocol_and_words_that_are_none_end_a_socket_with_a_reason(vis
         ('{"do": "fly"}', "unknown message 'fly'"),
         ('{"do": "ack"}', "AckAsk has do"),
         ("x" * 150_000, "a message may have"),
+        (b"{}", "a page sends text"),
     ):
         with visitor.socket() as line:
             line.wire.send(text)
@@ -242,10 +242,19 @@ def test_names_that_were_allowed_are_ours_and_ports_belong_to_names() -> None:
     assert isinstance(door, Door)
 
 
-def test_everything_works_below_a_prefix(root: Path) -> None:
+def test_everything_works_below_a_prefix(trained: Path, tmp_path: Path) -> None:
     """As behind a proxy that puts it below a path, which a page then has in every address."""
-    prefix = "/user/someone/proxy/8600"
-    with mounted(root, lambda app: Starlette(routes=[Mount(prefix, app)])) as visitor:
+    prefix, root = "/user/someone/proxy/8600", tmp_path / "runs"
+    shutil.copytree(trained, root / RUN)
+
+    def mounting(app: ASGIApp) -> ASGIApp:
+        async def below(scope: Scope, receive: Receive, send: Send) -> None:
+            assert scope["type"] == "lifespan" or scope["path"].startswith(prefix)
+            await app(dict(scope) | {"root_path": prefix}, receive, send)
+
+        return below
+
+    with mounted(root, mounting) as visitor:
         assert RUN in {row["id"] for row in visitor.json(f"{prefix}/c/runs")["runs"]}
         assert visitor.get(f"{prefix}/c/runs", authorization="").status == 401
         assert visitor.get(f"{prefix}/c/runs/../../c/runs", authorization="").status == 401

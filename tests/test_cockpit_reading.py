@@ -3,6 +3,8 @@
 import json
 import math
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -172,7 +174,7 @@ def test_a_scene_is_drawn_when_somebody_looks(root: Path, visitor: Visitor) -> N
         (f"/c/runs/{A}/series?names=a&points=none", 400, "points is 'none'; wanted a whole number"),
         (f"/c/runs/{A}/series?names=a&points=9999999", 400, "points is '9999999'"),
         (f"/c/runs/{A}/episodes?last=0", 400, "last is '0'"),
-        ("/c/form", 400, "say which task"),
+        ("/c/form", 400, "say which task, such as"),
         ("/c/nothing", 404, "nothing is at this address"),
         ("/nothing.js", 404, "nothing is at this address"),
     ],
@@ -184,6 +186,15 @@ def test_every_refusal_is_a_sentence(visitor: Visitor, path: str, status: int, s
 
 def test_a_method_that_is_none_is_refused(visitor: Visitor) -> None:
     assert visitor.ask("PUT", "/c/runs").status == 405
+
+
+def test_the_script_in_the_documents_does_what_they_say(root: Path, visitor: Visitor, tmp_path: Path) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "cockpit.md").read_text()
+    script = tmp_path / "script.py"
+    script.write_text(page.split("```python\n")[1].split("```")[0])
+    address = f"http://127.0.0.1:{visitor.port}/?token={visitor.token}"
+    said = subprocess.run([sys.executable, str(script), address], capture_output=True, text=True, check=True).stdout
+    assert said.splitlines() == ["cartpole-balance finished 256", "10000 values so far; then they come as they are written"]
 
 
 def test_a_damaged_run_is_listed_and_says_so(root: Path, visitor: Visitor) -> None:

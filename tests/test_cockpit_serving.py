@@ -2,15 +2,12 @@
 
 import json
 import os
-import re
 import signal
 import socket
 import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +15,7 @@ import pytest
 
 import paddock
 from brief_tasks import BRIEF_CARTPOLE
-from cockpit_rig import Visitor, served, wait
+from cockpit_rig import served, serving, wait
 from paddock.cockpit.catalogue import Catalogue
 from paddock.configuring import TrainConfig
 from paddock.learn.ppo_config import PpoConfig
@@ -37,35 +34,6 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ppo = PpoConfig(horizon=8, epochs=1, minibatches=1, hidden=(8,))
     config = TrainConfig(steps=64, num_worlds=8, num_threads=1, evaluate_episodes=1, ppo=ppo)
     return paddock.train(BRIEF_CARTPOLE, config=config, runs_dir=tmp_path_factory.mktemp("trained")).path
-
-
-@contextmanager
-def serving(root: Path, *more: str) -> Iterator[tuple[subprocess.Popen[str], Visitor]]:
-    """`paddock serve` in a process of its own, as a person starts it."""
-    words = ["serve", "--runs-dir", str(root), "--no-browser", *(more or ("--port", "0"))]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "paddock", *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
-    try:
-        assert process.stdout is not None
-        said = ""
-        while not (found := re.search(r"http://127\.0\.0\.1:(\d+)/\?token=(\S+)", said)):
-            text = process.stdout.readline()
-            assert text, f"it ended: {said}"
-            said += text
-        visitor = Visitor(port=int(found[1]), token=found[2])
-        wait(lambda: _answers(visitor))
-        yield process, visitor
-    finally:
-        process.kill()
-        process.communicate()
-
-
-def _answers(visitor: Visitor) -> bool:
-    try:
-        return visitor.get("/c/hello").status == 200
-    except OSError:
-        return False
 
 
 def test_the_server_loads_no_training_code() -> None:

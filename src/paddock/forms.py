@@ -1,15 +1,16 @@
 """What a training can be told, as a form that a page can show: names, kinds, presets' values, help and limits.
 
 `python -m paddock.forms form TASK PRESET SIM [FILE...]` and `... tasks [FILE...]` print JSON; a task in a file is known only where
-the file is named.
+the file is named. Without words it answers questions line by line.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 import typing
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -28,6 +29,7 @@ from paddock.tasks import FAMILY_NAMES
 from paddock.tasks.finding import find_task
 
 SIMS = ("cpu", "gpu")
+"""As many as there can be; `sims_here` has those that run on this machine."""
 GROUPS: dict[str, tuple[str, tuple[str, ...]]] = {
     "length": ("How long", ("steps", "minutes")),
     "worlds": ("Worlds", ("seed", "sim", "num_worlds", "num_threads", "randomize")),
@@ -50,6 +52,8 @@ def form_of(task: str, preset: str, sim: str, registered: Sequence[str] = ()) ->
     """The form of a task with the values that a preset gives it; `sim` may be empty for the preset's own."""
     if task not in (names := startable(registered)):
         raise unknown("task", task, names)
+    if sim and sim not in SIMS:
+        raise unknown("sim", sim, SIMS)
     found = find_task(task)
     asked = {"sim": sim} if sim else {}
     config = settle(configure(found, preset=preset, flags=asked))
@@ -57,8 +61,8 @@ def form_of(task: str, preset: str, sim: str, registered: Sequence[str] = ()) ->
         task=task,
         preset=preset_for(preset, sim),
         sim=config.sim,
-        presets=tuple(presets_of(found)),
-        sims=SIMS,
+        presets=offered(presets_of(found), preset),
+        sims=sims_here(),
         groups=tuple(_groups(config)),
         warnings=tuple(_warnings(config)),
     )
@@ -78,9 +82,19 @@ def startable(registered: Sequence[str]) -> dict[str, str]:
     return known | families | dict.fromkeys(registered, "A task of your own.")
 
 
+def sims_here() -> tuple[str, ...]:
+    """Sims that run on this machine."""
+    return SIMS if torch.cuda.is_available() else ("cpu",)
+
+
+def offered(presets: Iterable[str], asked: str = "") -> tuple[str, ...]:
+    """Without the one for a GPU where there is none, unless it is asked for by name: then a warning is in the form."""
+    return tuple(name for name in presets if name != "gpu" or name == asked or "gpu" in sims_here())
+
+
 def _row(name: str, line: str) -> TaskRow:
     try:
-        presets = tuple(presets_of(find_task(name)))
+        presets = offered(presets_of(find_task(name)))
     except Exception as refusal:  # a user's file may raise anything
         line, presets = f"{line} It cannot be made: {refusal}", ()
     return TaskRow(name=name, line=line, presets=presets, trained=0)
@@ -127,20 +141,40 @@ def _warnings(config: TrainConfig) -> Iterator[str]:
         yield "This machine has no GPU that PyTorch can use: a training with sim gpu will end at once. Choose cpu."
 
 
-def main(args: list[str]) -> int:
-    """Print an answer, or an error."""
+def answer(words: Sequence[str]) -> tuple[str, int]:
+    """JSON for a question, or for why there is no answer, and the exit code."""
     try:
-        match args:
+        match words:
             case ["form", task, preset, sim, *registered]:
-                print(to_json(form_of(task, preset, sim, registered)))
+                return to_json(form_of(task, preset, sim, registered)), 0
             case ["tasks", *registered]:
-                print(to_json(tasks(registered)))
+                return to_json(tasks(registered)), 0
             case _:
                 raise PaddockError("python -m paddock.forms form TASK PRESET SIM [FILE...], or: tasks [FILE...]")
     except PaddockError as refusal:
-        print(json.dumps({"error": str(refusal)}))
-        return 2
-    return 0
+        return json.dumps({"error": str(refusal)}), 2
+
+
+def converse() -> None:
+    """Answer questions as they come, each a list of words in a line of JSON: what takes seconds to import is imported once."""
+    out = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a user's file prints is no answer
+    for line in sys.stdin:
+        try:
+            text, _ = answer(json.loads(line))
+        except Exception as fault:  # a user's file may raise anything
+            text = json.dumps({"error": f"{type(fault).__name__}: {fault}"})
+        print(text, file=out, flush=True)
+
+
+def main(args: list[str]) -> int:
+    """Print an answer, or an error; without a question, answer those that come line by line."""
+    if not args:
+        converse()
+        return 0
+    text, code = answer(args)
+    print(text)
+    return code
 
 
 if __name__ == "__main__":

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -22,6 +23,7 @@ from paddock.runs.kept_bytes import KeptBytes
 from paddock.runs.portable_model import portable
 from paddock.runs.recording_writer import RecordingWriter
 from paddock.runs.recordings import (
+    EVENTS_TOPIC,
     Keyframe,
     Reason,
     Steps,
@@ -45,7 +47,10 @@ class Recorder:
     in between, there is a keyframe, so that whatever is done to an environment can be run again.
     """
 
-    def __init__(self, env: Environment, path: Path, *, worlds: Sequence[int] = (0,), keyframe_every: int = 100) -> None:
+    def __init__(
+        self, env: Environment, path: Path, *, worlds: Sequence[int] = (0,), keyframe_every: int = 100, events: bool = False
+    ) -> None:
+        """`events` makes room for what is noted."""
         check(env, worlds=worlds, keyframe_every=keyframe_every)
         files = portable(model=env.model_text, look=model_text(env.task.spec(), lean=False))
         self.path = path
@@ -57,11 +62,13 @@ class Recorder:
         self._header = header_of(env, worlds=worlds, keyframe_every=keyframe_every, files=files)
         self._block = Block(env.sim, self._header)
         self._poses = Poses(env, worlds)
-        self._file = RecordingWriter(path, self._header, files=files, moment=self._poses.messages, moments=BLOCK_STEPS)
+        self._file = RecordingWriter(
+            path, self._header, files=files, moment=self._poses.messages, moments=BLOCK_STEPS, events=events
+        )
         self._fresh = dict.fromkeys(range(len(worlds)), Reason.WRITTEN)  # nobody knows how they came to be where they are
         self._keyed = [0] * len(worlds)
         self._due = 0
-        self._keyframes: list[tuple[int, str, slice]] = []
+        self._singles: list[tuple[int, str, slice]] = []
         self._packed = KeptBytes(64 * 1024)
         self._next_moment = self._poses.stride
         self._flushed_at = time.monotonic()
@@ -82,6 +89,12 @@ class Recorder:
         self._file.end_chunk()
         self.written = self.steps
         self._flushed_at = time.monotonic()
+
+    def note(self, event: Mapping[str, object]) -> None:
+        """Keep what somebody does before the next step, for whoever reads the recording."""
+        begin = self._packed.size
+        self._packed.add(json.dumps({"step": self.steps, **event}).encode())
+        self._singles.append((self.steps, EVENTS_TOPIC, slice(begin, self._packed.size)))
 
     def begun(self, sim: Sim, worlds: Worlds) -> None:
         mask = worlds.mask.numpy()
@@ -131,7 +144,7 @@ class Recorder:
         )
         begin = self._packed.size
         self._packed.add(*keyframe_parts(keyframe))
-        self._keyframes.append((self.steps, keyframes_topic(world), slice(begin, self._packed.size)))
+        self._singles.append((self.steps, keyframes_topic(world), slice(begin, self._packed.size)))
         self._block.note_fields(place)
         self._keyed[place] = self.steps
 
@@ -142,7 +155,7 @@ class Recorder:
             return
         moments = range(block.first + block.steps + 1)[self._next_moment :: self._poses.stride]
         begin = 0
-        for step, topic, packed in self._keyframes:
+        for step, topic, packed in self._singles:
             end = bisect_left(moments, step)
             self._add_moments(moments[begin:end])
             self._file.add(topic, self._time_ns(step), self._packed[packed])
@@ -153,7 +166,7 @@ class Recorder:
             steps = Steps(first=block.first, ctrl=ctrl[:, place], crc=crc[:, place], changes=block.changes(place))
             self._file.add(steps_topic(world), end_ns, *steps_parts(steps))
         self._next_moment += self._poses.stride * len(moments)
-        self._keyframes.clear()
+        self._singles.clear()
         self._packed.clear()
         block.clear()
 

@@ -31,8 +31,9 @@ from paddock.sources import task_of
 from paddock.tasks.task import Task
 
 VERSION = 1
+CAMERA_MODES = ("fixed", "track", "trackcom", "targetbody", "targetbodycom")
 JOINTS = ("free", "ball", "slide", "hinge")
-"""In the engine's order."""
+"""In the engine's order, like the modes of cameras."""
 SHAPES = {
     int(getattr(mujoco.mjtGeom, f"mjGEOM_{kind.upper()}")): kind
     for kind in ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh")
@@ -225,7 +226,12 @@ def _site(model: mujoco.MjModel, i: int) -> SceneSite:
 def _camera(model: mujoco.MjModel, i: int) -> SceneCamera:
     own = model.camera(i)
     return SceneCamera(
-        name=own.name, body=int(model.cam_bodyid[i]), pos=_plain(own.pos), quat=_plain(own.quat), fovy=float(model.cam_fovy[i])
+        name=own.name,
+        body=int(model.cam_bodyid[i]),
+        pos=_plain(own.pos),
+        quat=_plain(own.quat),
+        fovy=float(model.cam_fovy[i]),
+        mode=CAMERA_MODES[model.cam_mode[i]],
     )
 
 

@@ -16,6 +16,7 @@ def serve(
     host: str = "127.0.0.1",
     allow_host: tuple[str, ...] = (),
     slots: int = 1,
+    task: tuple[str, ...] = (),
     browser: Annotated[bool, tyro.conf.arg(help_behavior_hint="")] = True,
 ) -> None:
     """Open the cockpit: start, watch, steer, compare and keep runs, in the browser.
@@ -23,6 +24,7 @@ def serve(
     Examples:
         paddock serve
         paddock serve --runs-dir /data/runs --port 8601
+        paddock serve --task my_task.py:LEAN
         paddock serve --allow-host lab.example.org      # behind a proxy of that name
 
     Args:
@@ -31,8 +33,9 @@ def serve(
         host: The address it listens at; this machine alone by default.
         allow_host: Other names by which browsers may come, such as that of a proxy.
         slots: Trainings that the page starts side by side; the rest waits.
+        task: Tasks of your own that the page may start, each a file.py or file.py:NAME.
         browser: Do not open a browser.
     """
     from paddock import serving
 
-    serving.serve(runs_dir, host=host, port=port, allowed=allow_host, browser=browser, slots=slots)
+    serving.serve(runs_dir, host=host, port=port, allowed=allow_host, tasks=task, browser=browser, slots=slots)

@@ -15,12 +15,14 @@ from pathlib import Path
 import uvicorn
 
 import paddock.cockpit
-from paddock.asking import Child
+from paddock.asking import Forms, draw
 from paddock.cockpit.app import make_app
 from paddock.cockpit.catalogue import Catalogue
 from paddock.cockpit.following import Following
 from paddock.cockpit.guard import Door, door_for
+from paddock.cockpit.plays import Plays
 from paddock.cockpit.state import Cockpit
+from paddock.cockpit.supervisor import Supervisor
 from paddock.cores import usable_cores
 from paddock.errors import PaddockError
 from paddock.gl_choice import has_display
@@ -37,7 +39,9 @@ MAX_MESSAGE = 256_000
 """Bytes of a socket's message."""
 
 
-def serve(runs_dir: Path, *, host: str, port: int, allowed: tuple[str, ...], browser: bool, slots: int) -> None:
+def serve(
+    runs_dir: Path, *, host: str, port: int, allowed: tuple[str, ...], tasks: tuple[str, ...], browser: bool, slots: int
+) -> None:
     """Run the cockpit until Ctrl-C."""
     if host not in LOOPBACK and not allowed:
         raise PaddockError(
@@ -50,7 +54,7 @@ def serve(runs_dir: Path, *, host: str, port: int, allowed: tuple[str, ...], bro
         token = token_in(runs_dir)
         door = door_for(port, token=token, allowed=_with_ports(allowed, port))
         address = f"http://{f'[{host}]' if ':' in host else host}:{port}/?token={token}"
-        server = uvicorn.Server(config_of(make_cockpit(runs_dir, slots=slots), door))
+        server = uvicorn.Server(config_of(make_cockpit(runs_dir, slots=slots, tasks=tasks), door))
         print(f"Cockpit of {runs_dir.absolute()}\n\n  {address}\n\nCtrl-C ends it; trainings go on.", flush=True)
         if browser and has_display():
             threading.Timer(0.5, webbrowser.open, [address]).start()
@@ -72,9 +76,9 @@ def config_of(cockpit: Cockpit, door: Door) -> uvicorn.Config:
     )
 
 
-def make_cockpit(runs_dir: Path, *, slots: int) -> Cockpit:
+def make_cockpit(runs_dir: Path, *, slots: int, tasks: tuple[str, ...] = ()) -> Cockpit:
     """What the server has."""
-    jobs, plays, child = _Nobody(), _Nobody(), Child()
+    jobs, plays = Supervisor(runs_dir, slots), Plays(runs_dir)
     return Cockpit(
         hello=lambda: hello(runs_dir, jobs.jobs().slots),
         catalogue=Catalogue(runs_dir, started_here=jobs.runs_started),
@@ -82,9 +86,8 @@ def make_cockpit(runs_dir: Path, *, slots: int) -> Cockpit:
         following=Following(),
         jobs=jobs,
         plays=plays,
-        tasks=child.tasks,
-        form=child.form,
-        draw=child.draw,
+        forms=Forms(tasks),
+        draw=draw,
         client=CLIENT,
     )
 
@@ -137,21 +140,6 @@ def _listen(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as refusal:
         raise PaddockError(
-            f"nothing can listen at {host}, port {port}: {refusal.strerror}. Is a cockpit running there already? "
+            f"nothing can listen at {host}, port {port}: {os.strerror(refusal.errno or 0)}. Is a cockpit running there already? "
             f"Take another port: paddock serve --port {port + 1}"
         ) from None
-
-
-class _Nobody:
-    version = 0
-
-    def jobs(self):
-        from paddock.messages.cockpit import JobList
-
-        return JobList(jobs=(), slots=1)
-
-    def runs_started(self):
-        return ()
-
-    def __getattr__(self, name):
-        raise PaddockError("not yet")

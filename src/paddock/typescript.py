@@ -10,7 +10,7 @@ import paddock.messages
 from paddock.errors import PaddockError
 from paddock.field_docs import documented
 
-MODULES = ("platform", "run", "scene", "cockpit")
+MODULES = ("platform", "run", "scene", "cockpit_runs", "cockpit_control", "cockpit_live")
 """Of `paddock.messages`, what a page reads or sends."""
 OUT = Path("web/src/generated/messages.ts")
 HEAD = "// Made from src/paddock/messages by `python -m paddock.typescript`. Change the messages, not this file.\n"

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 
+import { logTicks } from "../src/charts/ticks";
 import { ago, brief, bytes, duration, plain, share } from "../src/format";
 
 test("brief keeps three digits that count, and zeros before the point", () => {
@@ -22,4 +23,12 @@ test("durations, sizes, shares and ages", () => {
   expect(["2026-01-01T23:59:50Z", "2026-01-01T23:30:00Z", "2026-01-01T12:00:00Z", "never"].map((at) => ago(at, now))).toEqual(
     ["just now", "30 min ago", "12 h ago", "–"],
   );
+});
+
+test("a logarithmic axis has a handful of lines, whatever it spans", () => {
+  expect(logTicks(0.9, 1100)).toEqual([1, 10, 100, 1000]);
+  expect(logTicks(3, 70)).toEqual([5, 10, 20, 50]);
+  expect(logTicks(0.22, 1.1)).toEqual([0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1]);
+  expect(logTicks(1e-12, 1e6).length).toBeLessThan(8);
+  expect(logTicks(1.01, 1.02)).toEqual([1.01, 1.02]);
 });

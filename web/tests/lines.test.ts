@@ -1,6 +1,7 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 
 import { type Curve, extentOf, linesOf, stepAt, xOf } from "../src/charts/lines";
+import { trace } from "../src/charts/ink";
 import { readAt } from "../src/charts/reading";
 import { Series } from "../src/series/series";
 import { decodeSeries } from "../src/wire/pdks";
@@ -50,4 +51,21 @@ test("what is drawn has room: buckets count with their lowest and highest, and o
 test("a place of x reads the nearest point of each line", () => {
   const [line] = linesOf([curve([1, 2, 3])], { axis: "steps", smoothing: 0, together: null });
   expect([-5, 0.4, 0.6, 99].map((x) => readAt([line!], x)[0]!.value)).toEqual([1, 1, 2, 3]);
+});
+
+test("however many points fall onto a column of pixels, it is drawn from its lowest to its highest", () => {
+  const drawn: [number, number][] = [];
+  const note = (x: number, y: number) => void drawn.push([x, y]);
+  vi.stubGlobal("Path2D", class { moveTo = note; lineTo = note; });
+  const n = 5000;
+  const x = Float64Array.from({ length: n }, (_, i) => i / 50); // a hundred columns of fifty points
+  const y = Float64Array.from({ length: n }, (_, i) => Math.sin(i * 12.9898) * (i === 2345 ? 100 : 1));
+  trace(x, y, 0, n, (value) => value, (value) => value);
+  vi.unstubAllGlobals();
+  expect(drawn.length).toBeLessThan(100 * 5);
+  for (let column = 0; column < 100; column++) {
+    const here = drawn.filter(([at]) => Math.floor(at + 1e-9) === column).map(([, value]) => value);
+    const all = [...y.slice(column * 50, column * 50 + 50)];
+    expect([Math.min(...here), Math.max(...here)]).toEqual([Math.min(...all), Math.max(...all)]);
+  }
 });

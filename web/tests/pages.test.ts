@@ -57,7 +57,7 @@ test("settings of runs: nested ones are dotted, seeds do not part a group", () =
   const runs = [run(0, 1e-3), run(1, 1e-3), run(0, 1e-4)];
   expect(differing(runs).map(({ name }) => name)).toEqual(["seed", "ppo.learning_rate"]);
   expect(new Set(runs.map(groupKey)).size).toBe(2);
-  expect(labelOf(runs[2]!, differing(runs), true)).toBe("task, learning_rate 0.0001, seed 0");
+  expect(labelOf(runs[2]!, differing(runs), true)).toBe("learning_rate 0.0001, seed 0");
 });
 
 test("time that is left is that of the nearer limit", () => {

@@ -37,6 +37,7 @@ class Wire {
 
 let lane: LogLane;
 let run: RunSeries;
+let stop: () => void;
 let written: number[];
 let fetches: number;
 const means = () => [...run.want("a").column("mean")];
@@ -68,10 +69,11 @@ beforeEach(() => {
   expect([Wire.now.url, Wire.now.protocol]).toEqual(["ws://host/prefix/c/live", "paddock.v1"]);
   Wire.now.accept();
   run = new RunSeries("r", lane);
-  run.follow();
+  stop = run.follow();
 });
 
 afterEach(() => {
+  stop();
   run.close();
   lane.close();
   vi.useRealTimers();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
@@ -27,7 +28,11 @@ def make_app(cockpit: Cockpit, door: Door) -> ASGIApp:
 def _lifespan(cockpit: Cockpit) -> Lifespan:
     @asynccontextmanager
     async def span(app: Starlette) -> AsyncIterator[None]:
+        await asyncio.to_thread(cockpit.jobs.start)
         yield
         await cockpit.following.close()
+        await cockpit.forms.close()
+        await asyncio.to_thread(cockpit.plays.close)
+        await asyncio.to_thread(cockpit.jobs.close)
 
     return span

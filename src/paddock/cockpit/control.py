@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
+from dataclasses import replace
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from paddock.cockpit.answers import answer, body_of
-from paddock.cockpit.state import cockpit_of
+from paddock.cockpit.answers import Conflict, answer, body_of
+from paddock.cockpit.state import cockpit_of, entry_of
 from paddock.errors import PaddockError
-from paddock.messages.cockpit import Done, JobRequest, PlayRequest, SlotsChange
+from paddock.messages.cockpit import Done, JobRequest, PlayRequest, SlotsChange, TaskList
 
 MAX_SLOTS = 64
 
@@ -21,14 +23,23 @@ async def hello(request: Request) -> Response:
 
 
 async def tasks(request: Request) -> Response:
-    return answer(await cockpit_of(request).tasks())
+    cockpit = cockpit_of(request)
+    known = await cockpit.forms.tasks()
+    await cockpit.catalogue.fresh()
+    trained = Counter(row.task for row in cockpit.catalogue.rows() if row.place == "runs")
+    return answer(TaskList(tasks=tuple(replace(task, trained=trained[task.name]) for task in known.tasks)))
 
 
 async def form(request: Request) -> Response:
     asked = request.query_params
-    if not asked.get("task"):
-        raise PaddockError("say which task: ?task=cartpole-balance")
-    return answer(await cockpit_of(request).form(asked["task"], asked.get("preset") or "default", asked.get("sim") or ""))
+    words = (_task(asked.get("task", "")), asked.get("preset") or "default", asked.get("sim") or "")
+    return answer(await cockpit_of(request).forms.form(*words))
+
+
+def _task(name: str) -> str:
+    if not name:
+        raise PaddockError("say which task, such as cartpole-balance.")
+    return name
 
 
 async def list_jobs(request: Request) -> Response:
@@ -36,8 +47,13 @@ async def list_jobs(request: Request) -> Response:
 
 
 async def submit(request: Request) -> Response:
-    asked = await body_of(request, JobRequest)
-    return answer(await asyncio.to_thread(cockpit_of(request).jobs.submit, asked), status=201)
+    asked, cockpit = await body_of(request, JobRequest), cockpit_of(request)
+    if asked.resume:
+        form = None
+        await entry_of(request, asked.resume)
+    else:
+        form = await cockpit.forms.form(_task(asked.task), asked.preset, asked.sim)
+    return answer(await asyncio.to_thread(cockpit.jobs.submit, asked, form), status=201)
 
 
 async def cancel(request: Request) -> Response:
@@ -53,6 +69,8 @@ async def set_slots(request: Request) -> Response:
 
 async def play(request: Request) -> Response:
     asked = await body_of(request, PlayRequest)
+    if (await entry_of(request, asked.run)).place != "runs":
+        raise Conflict(f"{asked.run} is put away. Restore it to play with it.")
     return answer(await asyncio.to_thread(cockpit_of(request).plays.start, asked), status=201)
 
 

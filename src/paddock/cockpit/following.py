@@ -153,7 +153,8 @@ class _Tail:
             follower.place = None
             return
         news, lines, place = read
-        follower.is_live = news.is_empty and not lines
+        has_reached_head = not news.is_full and place.log >= self._head.log
+        follower.is_live = has_reached_head or (news.is_empty and not lines)
         follower.place = self._head if follower.is_live else place
         _push(follower, _body(news, lines, follower.place, live=follower.is_live))
 

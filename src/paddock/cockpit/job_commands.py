@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from paddock.errors import PaddockError, unknown
 from paddock.messages.cockpit import Form, FormField, JobRequest
 
-PADDOCK = (sys.executable, "-u", "-m", "paddock")
 WANTED = {
     "integer": "a whole number",
     "number": "a number",
@@ -25,7 +23,7 @@ ABOVE = ("seed", "sim")
 
 
 def train_command(request: JobRequest, form: Form, *, run: str, runs_dir: Path) -> tuple[str, ...]:
-    """What trains anew, as the run of that id."""
+    """The words behind `paddock` that train anew, as the run of that id."""
     known = {field.name: field for group in form.groups for field in group.fields}
     settings = dict(request.settings or {})
     for name in settings:
@@ -34,15 +32,15 @@ def train_command(request: JobRequest, form: Form, *, run: str, runs_dir: Path) 
     flags = [flag for name, value in settings.items() for flag in _flags(known[name], value)]
     seed = _flags(known["seed"], request.seed)
     head = ("train", form.task, f"--preset={form.preset}", f"--sim={form.sim}")
-    return *PADDOCK, *head, *seed, *flags, f"--id={run}", f"--runs-dir={runs_dir}"
+    return *head, *seed, *flags, f"--id={run}", f"--runs-dir={runs_dir}"
 
 
 def resume_command(request: JobRequest, *, runs_dir: Path) -> tuple[str, ...]:
-    """What goes on with a run."""
+    """The words behind `paddock` that go on with a run."""
     if request.steps < 0 or request.minutes < 0 or not math.isfinite(request.minutes):
         raise PaddockError(f"steps is {request.steps} and minutes is {request.minutes}; neither can be negative.")
     further = [f"--steps={request.steps}"] * (request.steps > 0) + [f"--minutes={request.minutes}"] * (request.minutes > 0)
-    return *PADDOCK, "resume", str(runs_dir / request.resume), *further, f"--runs-dir={runs_dir}"
+    return "resume", str(runs_dir / request.resume), *further, f"--runs-dir={runs_dir}"
 
 
 def _flags(field: FormField, value: object) -> Iterator[str]:

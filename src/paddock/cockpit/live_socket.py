@@ -79,9 +79,9 @@ class Session:
     async def _listen(self) -> None:
         with suppress(WebSocketDisconnect):
             while True:
-                text = (await self._socket.receive_text())[: MAX_TEXT + 1]
+                await self._outbox.room()
                 try:
-                    asked = _read(text)
+                    asked = _read(await self._hear())
                 except PaddockError as refusal:
                     await self._socket.close(NOT_UNDERSTOOD, str(refusal).encode()[:120].decode("utf-8", "ignore"))
                     return
@@ -89,6 +89,14 @@ class Session:
                     await self._do(asked)
                 except PaddockError as refusal:
                     self._trouble(asked.do, getattr(asked, "run", ""), str(refusal))
+
+    async def _hear(self) -> str:
+        message = await self._socket.receive()
+        if message["type"] == "websocket.disconnect":
+            raise WebSocketDisconnect(message.get("code") or 1005)
+        if message.get("text") is None:
+            raise PaddockError("a page sends text.")
+        return message["text"]
 
     async def _send(self) -> None:
         async def in_time(sending: Coroutine[Any, Any, None]) -> None:
@@ -174,20 +182,24 @@ class Session:
     async def _tell_lists(self) -> None:
         """Rows that changed, and jobs where one did. A page that reads slowly gets the latest of each later."""
         catalogue, jobs = self._cockpit.catalogue, self._cockpit.jobs
-        seen, seen_jobs = -1, None
+        seen, seen_jobs, told = -1, None, {}
         while True:
             await catalogue.fresh()
             version = catalogue.version
             if version != seen and self._outbox.has_room:
                 rows = ",".join(catalogue.texts(since=seen))
-                gone = json.dumps(catalogue.gone(since=seen) if seen >= 0 else [])
+                away = json.dumps(catalogue.gone(since=seen) if seen >= 0 else [])
                 whole = "true" if seen < 0 else "false"
-                self._outbox.put(f'{{"kind":"runs","whole":{whole},"rows":[{rows}],"gone":{gone}}}')
+                self._outbox.put(f'{{"kind":"runs","whole":{whole},"rows":[{rows}],"gone":{away}}}')
                 seen = version
             if jobs.version != seen_jobs and self._outbox.has_room:
-                seen_jobs = jobs.version
+                is_first, seen_jobs = seen_jobs is None, jobs.version
                 listed = await asyncio.to_thread(jobs.jobs)
-                self._outbox.put(encode(JobsPush(jobs=listed.jobs, slots=listed.slots)))
+                now = {job.id: job for job in listed.jobs}
+                changed = tuple(job for job in listed.jobs if told.get(job.id) != job)
+                gone = tuple(told.keys() - now.keys())
+                self._outbox.put(encode(JobsPush(whole=is_first, jobs=changed, gone=gone, slots=listed.slots)))
+                told = now
             await asyncio.sleep(LIST_S)
 
     def _trouble(self, about: str, run: str, error: str) -> None:

@@ -17,17 +17,22 @@ class Outbox:
         self._texts: deque[str] = deque()
         self._bytes = 0
         self._frame: bytes | None = None
-        self._filled = asyncio.Event()
+        self._filled, self._roomy = asyncio.Event(), asyncio.Event()
+        self._roomy.set()
 
     @property
     def has_room(self) -> bool:
         """Whether more text may wait."""
         return self._bytes < MAX_BYTES
 
+    async def room(self) -> None:
+        """Wait until more text may wait: who does not read is not listened to either."""
+        await self._roomy.wait()
+
     def put(self, text: str) -> None:
         """A text that must arrive."""
         self._texts.append(text)
-        self._bytes += len(text)
+        self._count(len(text))
         self._filled.set()
 
     def show(self, frame: bytes | None) -> None:
@@ -44,7 +49,14 @@ class Outbox:
             while self._texts or self._frame is not None:
                 if self._texts:
                     await send_text(self._texts[0])
-                    self._bytes -= len(self._texts.popleft())
+                    self._count(-len(self._texts.popleft()))
                 elif self._frame is not None:
                     frame, self._frame = self._frame, None
                     await send_bytes(frame)
+
+    def _count(self, change: int) -> None:
+        self._bytes += change
+        if self.has_room:
+            self._roomy.set()
+        else:
+            self._roomy.clear()

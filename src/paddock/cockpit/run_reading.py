@@ -200,8 +200,9 @@ async def scene_numbers(request: Request) -> Response:
 async def _drawn(request: Request, name: str) -> Path:
     """A file of the run's scene; an older run has none until somebody looks at it."""
     run = await folder_of(request)
-    if not (run.path / name).is_file():
-        await cockpit_of(request).draw(run.path)
+    async with cockpit_of(request).drawing:
+        if not (run.path / name).is_file():
+            await cockpit_of(request).draw(run.path)
     if not (run.path / name).is_file():
         raise Conflict(f"{run.path.name} cannot be drawn: it has no {name}.")
     return run.path / name

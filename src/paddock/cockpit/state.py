@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, cast
 
@@ -23,8 +24,10 @@ class Jobs(Protocol):
     version: int
     """Another one whenever `jobs` would tell something else."""
 
+    def start(self) -> None: ...
+    def close(self) -> None: ...
     def jobs(self) -> JobList: ...
-    def submit(self, request: JobRequest, /) -> Job: ...
+    def submit(self, request: JobRequest, form: Form | None, /) -> Job: ...
     def cancel(self, job: str, /) -> Job: ...
     def set_slots(self, slots: int, /) -> JobList: ...
     def stop_run(self, run: str, /) -> Done: ...
@@ -37,6 +40,15 @@ class Plays(Protocol):
     def start(self, request: PlayRequest, /) -> Play: ...
     def end(self, play: str, /) -> None: ...
     def socket_of(self, play: str, /) -> Path: ...
+    def close(self) -> None: ...
+
+
+class Forms(Protocol):
+    """Whoever knows what can be trained, and what can be chosen for it."""
+
+    async def tasks(self) -> TaskList: ...
+    async def form(self, task: str, preset: str, sim: str, /) -> Form: ...
+    async def close(self) -> None: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,11 +61,11 @@ class Cockpit:
     following: Following
     jobs: Jobs
     plays: Plays
-    tasks: Callable[[], Awaitable[TaskList]]
-    form: Callable[[str, str, str], Awaitable[Form]]
-    """Of a task, a preset and a sim."""
+    forms: Forms
     draw: Callable[[Path], Awaitable[None]]
     """Writes the scene of a run that has none."""
+    drawing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """One scene at a time."""
     client: Path
     """The built page."""
 

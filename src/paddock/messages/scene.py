@@ -111,6 +111,8 @@ class SceneCamera:
     quat: Quat
     fovy: float
     """Degrees."""
+    mode: str
+    """How it moves with its body, in MuJoCo's words: `fixed` to it, `track`, `trackcom`, `targetbody` or `targetbodycom`."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,6 +25,7 @@ from paddock.errors import PaddockError
 from paddock.messages import from_json
 from paddock.runs.recordings import (
     CHANGE,
+    EVENTS_TOPIC,
     FORMAT,
     HEADER_TOPIC,
     LOOK_FILE,
@@ -87,6 +88,8 @@ class Recording:
     condition: Condition
     missing: str
     """What could not be read, in a sentence; empty for a complete recording."""
+    events: tuple[dict[str, object], ...]
+    """What somebody did meanwhile, each with the `step` before which it was done."""
     changed_files: tuple[str, ...]
     """Models and their files that do not have the hashes that the header gives."""
 
@@ -172,6 +175,7 @@ class _Found:
     sequence: int = 0
     keyframes: dict[str, list[Keyframe]] = field(default_factory=dict)
     steps: dict[str, list[Steps]] = field(default_factory=dict)
+    events: list[dict[str, object]] = field(default_factory=list)
 
     def take(self, record: Attachment | Channel | Message) -> None:
         if isinstance(record, Attachment):
@@ -199,6 +203,8 @@ class _Found:
             if steps.first != (own[-1].first + len(own[-1].crc) if own else 0):
                 raise ValueError(f"steps before {steps.first} are missing")
             own.append(steps)
+        elif topic == EVENTS_TOPIC:
+            self.events.append(json.loads(data))
 
     def track(self, world: int) -> Track:
         assert self.header is not None
@@ -247,6 +253,7 @@ def _recording(path: Path, found: _Found, header: RecordingHeader, condition: Co
         tracks={world: found.track(world) for world in header.worlds},
         condition=condition,
         missing=missing,
+        events=tuple(found.events),
         changed_files=tuple(wrong),
     )
 

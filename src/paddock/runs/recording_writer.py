@@ -17,10 +17,19 @@ from paddock.runs import ros_lane
 from paddock.runs.kept_bytes import KeptBytes, Part
 from paddock.runs.mcap_file import INDEX_ENTRY, McapFile
 from paddock.runs.moments import Moments, message_head
-from paddock.runs.recordings import ENCODING, HEADER_TOPIC, MAX_RECORD_BYTES, RecordingHeader, keyframes_topic, steps_topic
+from paddock.runs.recordings import (
+    ENCODING,
+    EVENTS_TOPIC,
+    HEADER_TOPIC,
+    MAX_RECORD_BYTES,
+    RecordingHeader,
+    keyframes_topic,
+    steps_topic,
+)
 
 CHUNK_BYTES = 64 * 1024
 HEADER_SCHEMA = {"type": "object", "title": "paddock.RecordingHeader"}
+EVENT_SCHEMA = {"type": "object", "title": "paddock.Event"}
 LANES = {"paddock.Keyframe": keyframes_topic, "paddock.Steps": steps_topic}
 
 
@@ -35,8 +44,11 @@ class RecordingWriter:
         files: Mapping[str, bytes],
         moment: Mapping[str, ros_lane.Message],
         moments: int,
+        events: bool = False,
     ) -> None:
-        """`files` are the model's, by name; `moment` is what `add_moments` will write, by topic, of so many at a time."""
+        """`files` are the model's, by name; `moment` is what `add_moments` will write, by topic, of so many at a time. With
+        `events`, there is a channel for these.
+        """
         for name, content in files.items():
             if len(content) > MAX_RECORD_BYTES // 2:
                 raise PaddockError(f"{name}, which the model refers to, has {len(content):,} bytes: too many for a recording.")
@@ -54,7 +66,7 @@ class RecordingWriter:
         self._singles: dict[int, list[tuple[int, int]]] = defaultdict(list)
         self._moments_added: list[tuple[int, int]] = []
         self._sequence = 0
-        self._register(header, moment)
+        self._register(header, moment, events)
         self._moments = Moments([(self._channels[topic].id, message) for topic, message in moment.items()], at_most=moments)
         self.add(HEADER_TOPIC, 0, to_json(header).encode())
         self.end_chunk()
@@ -100,10 +112,11 @@ class RecordingWriter:
             self._file.flush()
             os.fsync(self._file.fileno())
 
-    def _register(self, header: RecordingHeader, moment: Mapping[str, ros_lane.Message]) -> None:
+    def _register(self, header: RecordingHeader, moment: Mapping[str, ros_lane.Message], events: bool) -> None:
         """Begin the first chunk with every channel and schema."""
-        described = json.dumps(HEADER_SCHEMA).encode()
-        self._add_channel(HEADER_TOPIC, MessageEncoding.JSON, HEADER_SCHEMA["title"], SchemaEncoding.JSONSchema, described)
+        for topic, schema in {HEADER_TOPIC: HEADER_SCHEMA, **({EVENTS_TOPIC: EVENT_SCHEMA} if events else {})}.items():
+            described = json.dumps(schema).encode()
+            self._add_channel(topic, MessageEncoding.JSON, schema["title"], SchemaEncoding.JSONSchema, described)
         for name, topic in LANES.items():
             for world in header.worlds:
                 self._add_channel(topic(world), ENCODING, name, ENCODING, b"")

@@ -23,6 +23,9 @@ from paddock.messages import Platform
 
 FORMAT = 1
 HEADER_TOPIC = "/paddock/header"
+EVENTS_TOPIC = "/paddock/events"
+"""What somebody did to the worlds while they were recorded, as JSON with the `step` before which it was done. What of it entered
+the engine is among the changes, so a re-simulation needs none of these."""
 MODEL_FILE = "model.xml"
 LOOK_FILE = "look.xml"
 """The same robot with everything that is only there to be looked at; it takes the same qpos."""

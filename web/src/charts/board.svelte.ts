@@ -32,7 +32,7 @@ export class Board {
   together = $state.raw<{ middle: Middle; spread: Spread } | null>(null);
   /** On the axis; null for all. */
   range = $state.raw<[number, number] | null>(null);
-  hover = $state.raw<{ x: number; chart: string } | null>(null);
+  hover = $state.raw<{ x: number; y: number; chart: string } | null>(null);
   /** Changes when there may be something new to draw. */
   tick = $state(0);
   readonly windows = new Windows(() => this.touch());

@@ -7,20 +7,19 @@ import { brief, duration, plain } from "../format";
 import { themeColour } from "./colours";
 import { drawLines } from "./ink";
 import { extentOf, type Line, type XAxis } from "./lines";
+import { logTicks } from "./ticks";
 
 export interface PlotOptions {
   axis: XAxis;
   logX: boolean;
   logY: boolean;
   onzoom: (range: [number, number] | null) => void;
-  onhover: (x: number | null) => void;
+  onhover: (at: { x: number; y: number } | null) => void;
 }
 
 type Range = [number, number];
 
 export class Plot {
-  /** Of the last drawing, for those who measure. */
-  drawMs = 0;
   private readonly plot: uPlot;
   private readonly needle: HTMLElement;
   private lines: readonly Line[] = [];
@@ -86,8 +85,8 @@ export class Plot {
         y: { auto: false, distr: logY ? 3 : 1, range: () => this.y },
       },
       axes: [
-        { ...looks, size: 26, gap: 4, space: 64, grid: { ...looks.grid!, show: false }, values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : said(tick))) },
-        { ...looks, size: (_, ticks) => Math.max(34, 12 + 6.4 * Math.max(0, ...(ticks ?? []).map((tick) => tick.length))), gap: 4, space: 30, values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : short(tick))) },
+        { ...looks, ...(logX && { splits: logSplits }), size: 26, gap: 4, space: 64, grid: { ...looks.grid!, show: false }, values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : said(tick))) },
+        { ...looks, ...(logY && { splits: logSplits }), size: (_, ticks) => Math.max(34, 12 + 6.4 * Math.max(0, ...(ticks ?? []).map((tick) => tick.length))), gap: 4, space: 30, values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : short(tick))) },
       ],
       series: [{}, { show: true, paths: () => null, points: { show: false } }],
       cursor: {
@@ -99,7 +98,7 @@ export class Plot {
       },
       hooks: {
         drawAxes: [(plot) => this.ink(plot)],
-        setCursor: [(plot) => onhover(plot.cursor.left === undefined || plot.cursor.left! < 0 ? null : plot.posToVal(plot.cursor.left!, "x"))],
+        setCursor: [({ cursor: { left = -1, top = -1 }, posToVal }) => onhover(left < 0 ? null : { x: posToVal(left, "x"), y: posToVal(top, "y") })],
         setSelect: [(plot) => this.selected(plot)],
       },
     };
@@ -110,7 +109,7 @@ export class Plot {
     const { left, top, width, height } = plot.bbox;
     const frame = { left, top, width, height, x: this.x, y: this.y, logX: this.options.logX, logY: this.options.logY };
     drawLines(plot.ctx, this.lines, frame, 1.6 * devicePixelRatio);
-    this.drawMs = performance.now() - began;
+    this.element.dataset["drawMs"] = (performance.now() - began).toFixed(2); // for those who measure
   }
 
   private selected(plot: uPlot): void {
@@ -136,9 +135,12 @@ export class Plot {
     if (!extent) return this.options.logY ? [1, 10] : [0, 1];
     const [low, high] = extent;
     if (this.options.logY) return low < high ? [low * 0.9, high * 1.1] : [low / 2, high * 2];
+    if (low === 0 && high === 0) return [-0.06, 1];
     const room = high > low ? (high - low) * 0.06 : Math.abs(high) * 0.1 || 1;
     return [low - room, high + room];
   }
 }
+
+const logSplits = (_: uPlot, __: number, low: number, high: number) => logTicks(low, high);
 
 const short = (value: number) => (Math.abs(value) >= 1000 ? brief(value) : plain(value));

@@ -5,6 +5,8 @@ export interface Reading {
   label: string;
   colour: string;
   value: number;
+  /** Before it was smoothed; null where it was not. */
+  raw: number | null;
   low: number | null;
   high: number | null;
 }
@@ -16,6 +18,6 @@ export function readAt(lines: readonly Line[], x: number): Reading[] {
     if (line.x.length === 0) return [];
     let place = Math.max(0, placeOf(line.x, x));
     if (place + 1 < line.x.length && line.x[place + 1]! - x < x - line.x[place]!) place++;
-    return [{ label, colour, value: y[place]!, low: low?.[place] ?? null, high: high?.[place] ?? null }];
+    return [{ label, colour, value: y[place]!, low: low?.[place] ?? null, raw: line.raw?.[place] ?? null, high: high?.[place] ?? null }];
   });
 }

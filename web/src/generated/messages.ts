@@ -214,6 +214,8 @@ export interface SceneCamera {
   quat: Quat;
   /** Degrees. */
   fovy: number;
+  /** How it moves with its body, in MuJoCo's words: `fixed` to it, `track`, `trackcom`, `targetbody` or `targetbodycom`. */
+  mode: string;
 }
 
 /** scene.json; the numbers of meshes and heights are in scene.bin beside it. */
@@ -235,17 +237,7 @@ export interface Scene {
   missing: string[];
 }
 
-/** The socket's subprotocol is `paddock.v1`; a page of another number asks to be loaded again. */
-export const PROTOCOL = 1;
-
-/** PDKF, u8 version, u8 kind, u16 stream, u32 seq, u32 worlds, u32 nq, u32 bytes of tail, f64 env steps; little-endian. */
-export const FRAME_HEAD_BYTES = 32;
-
 export type Place = "runs" | "archive" | "trash";
-
-export type JobStatus = "queued" | "starting" | "running" | "stopping" | "ended";
-
-export type FieldKind = "integer" | "number" | "boolean" | "text" | "choice" | "integers";
 
 /** The body of every answer that is none: 400 and above. */
 export interface Refusal {
@@ -450,6 +442,10 @@ export interface ConfigDiff {
   same: number;
 }
 
+export type JobStatus = "queued" | "starting" | "running" | "stopping" | "ended";
+
+export type FieldKind = "integer" | "number" | "boolean" | "text" | "choice" | "integers";
+
 /** A task that can be trained. */
 export interface TaskRow {
   name: string;
@@ -584,6 +580,12 @@ export interface Done {
   ok: string;
 }
 
+/** The socket's subprotocol is `paddock.v1`; a page of another number asks to be loaded again. */
+export const PROTOCOL = 1;
+
+/** PDKF, u8 version, u8 kind, u16 stream, u32 seq, u32 worlds, u32 nq, u32 bytes of tail, f64 env steps; little-endian. */
+export const FRAME_HEAD_BYTES = 32;
+
 /** Rows that are new or have changed, and runs that are no more. */
 export interface RunsPush {
   kind: "runs";
@@ -593,10 +595,13 @@ export interface RunsPush {
   gone: string[];
 }
 
-/** All jobs, after one of them changed. */
+/** Jobs that are new or have changed, the newest last, and jobs that are forgotten. */
 export interface JobsPush {
   kind: "jobs";
+  /** Whether these are all there are: the first push after `list`. */
+  whole: boolean;
   jobs: Job[];
+  gone: string[];
   slots: number;
 }
 

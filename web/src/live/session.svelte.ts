@@ -2,9 +2,10 @@
 
 import type { FrameTail, PlayPush, RefusedPush, WatchingPush } from "../generated/messages";
 import type { Frame } from "../scene/frames";
-import { readScene } from "../scene/scene_model";
+import { fixedBodies, readScene } from "../scene/scene_model";
 import { type ViewAsk, ViewLane } from "../scene/stream";
 import { Viewer } from "../scene/viewer";
+import { recall } from "../state/memory";
 import { api, urlOf } from "../wire/api";
 import { FocusHistory } from "./history";
 
@@ -37,6 +38,7 @@ export interface Ending {
 
 const HUD_MS = 200;
 const ENDING_MS = 4000;
+const REFUSED_MS = 6000;
 const BLANK: Hud = { envSteps: 0, stepsPerS: 0, age: 0, total: null, speed: null, rate: 0, dropped: 0, delay: 0, world: 0, success: null };
 
 export class ViewSession {
@@ -50,7 +52,8 @@ export class ViewSession {
   refused = $state.raw<RefusedPush | null>(null);
   /** What the model has and the picture cannot show. */
   missing = $state.raw<readonly string[]>([]);
-  bodies = $state.raw<readonly string[]>([]);
+  /** Those that move, and so can be pushed. */
+  bodies = $state.raw<readonly { body: number; name: string }[]>([]);
   lenses = $state.raw<readonly string[]>([]);
   readonly history = new FocusHistory();
   viewer: Viewer | null = null;
@@ -71,7 +74,7 @@ export class ViewSession {
       frame: (frame) => this.received(frame),
       watching: (push) => this.watching(push),
       play: (push) => (this.play = push),
-      refused: (push) => (this.refused = push),
+      refused: (push) => this.refuse(push),
       trouble: (push) => this.fail(push.error),
       connected: (live) => (this.doing = live ? (this.doing === "lost" ? "connecting" : this.doing) : this.doing === "failed" ? "failed" : "lost"),
     });
@@ -80,17 +83,20 @@ export class ViewSession {
   /** Loads the scene and draws it as the model has it; what was asked for meanwhile is asked now. */
   async start(canvas: HTMLCanvasElement): Promise<void> {
     try {
-      const viewer = new Viewer(canvas);
+      const viewer = pictureOn(canvas);
       viewer.ondrawn = (frame) => this.drawn(frame);
       viewer.onlevel = (name) => (this.level = name);
       const [scene, numbers] = await Promise.all([api.scene(this.run), api.sceneNumbers(this.run)]);
       if (this.closed) return viewer.dispose();
       viewer.load(readScene(scene, numbers));
+      viewer.level(recall<string | null>("live.drawing", null));
       this.viewer = viewer;
       this.controlDt = scene.control_dt;
       this.missing = scene.missing;
-      this.bodies = scene.bodies.map((body, i) => body.name || `body ${i}`);
-      this.lenses = scene.cameras.map((camera) => camera.name).filter(Boolean);
+      const fixed = fixedBodies(scene);
+      const named = scene.bodies.map(({ name, mocap }, body) => ({ body, name: name || `body ${body}`, mocap }));
+      this.bodies = named.filter(({ body, mocap }) => !fixed[body] && mocap < 0);
+      this.lenses = scene.cameras.filter(({ name, mode }) => name && mode === "fixed").map(({ name }) => name);
       if (this.doing === "loading") this.doing = "connecting";
       if (this.wanted !== null) this.lane.show(this.wanted);
     } catch (error) {
@@ -128,6 +134,11 @@ export class ViewSession {
     this.reason = why;
   }
 
+  private refuse(push: RefusedPush): void {
+    this.refused = push;
+    window.setTimeout(() => (this.refused = this.refused === push ? null : this.refused), REFUSED_MS);
+  }
+
   private watching(push: WatchingPush): void {
     this.doing = push.state;
     this.reason = push.reason;
@@ -149,7 +160,9 @@ export class ViewSession {
   }
 
   private drawn(frame: Frame): void {
-    this.lane.ack(frame);
+    const { rest } = this.viewer!.pace;
+    if (rest > 0) window.setTimeout(() => this.lane.ack(frame), rest);
+    else this.lane.ack(frame);
     for (const listener of this.listeners) listener(frame);
     const now = performance.now();
     if (now < this.hudDue) return;
@@ -180,5 +193,13 @@ export class ViewSession {
     const ending = { id: this.nextEnding++, world, cause: ended ?? "", success: success ?? false, total, seconds: age * this.controlDt };
     this.endings = [ending, ...this.endings].slice(0, 3);
     window.setTimeout(() => (this.endings = this.endings.filter(({ id }) => id !== ending.id)), ENDING_MS);
+  }
+}
+
+function pictureOn(canvas: HTMLCanvasElement): Viewer {
+  try {
+    return new Viewer(canvas);
+  } catch {
+    throw new Error("This browser draws no WebGL, which the 3D view needs. Charts, episodes and everything else go on without it.");
   }
 }

@@ -5,7 +5,7 @@ import { mergeGeometries } from "three/addons/utils/BufferGeometryUtils.js";
 
 import type { SceneGeom } from "../generated/messages";
 import type { SceneModel } from "./scene_model";
-import { breadth, shapeOf, type Detail } from "./shapes";
+import { length, shapeOf, type Detail } from "./shapes";
 import { roughnessOf, SURFACE } from "./surface";
 
 export interface BodyShape {
@@ -24,7 +24,7 @@ export function isVisible(geom: SceneGeom, collision: boolean): boolean {
 export function bodyShape(geoms: readonly SceneGeom[], model: SceneModel, detail: Detail, radius: number, frame?: Matrix4): BodyShape {
   const parts: Record<keyof BodyShape, BufferGeometry[]> = { solid: [], clear: [] };
   for (const geom of geoms) {
-    if (frame === undefined && breadth(geom) < detail.smallest * radius) continue;
+    if (frame === undefined && length(geom) < detail.smallest * radius) continue; // trimmings
     const shape = shapeOf(geom, model, detail, radius);
     if (shape === null) continue;
     const placed = paint(shape.index === null ? withIndex(shape) : shape, geom).applyMatrix4(placeOf(geom));

@@ -7,8 +7,6 @@ export type CameraMode = "follow" | "orbit" | "free" | "model";
 
 /** Share of the way to the followed robot that is left after a second. */
 const LAG = 0.002;
-/** Share of the picture that what is framed may fill. */
-const MARGIN = 0.86;
 const KEYS: Record<string, [forward: number, right: number, up: number]> = {
   KeyW: [1, 0, 0],
   KeyS: [-1, 0, 0],
@@ -60,27 +58,42 @@ export class CameraRig {
     return this.current === "model" ? 3 : this.camera.position.distanceTo(this.controls.target);
   }
 
-  /** Looks at a place from a direction, from so far that a box around it just fits. */
-  frame(centre: Vector3, from: Vector3, box: Vector3): void {
-    const { camera, controls, goal } = this;
+  /**
+   * Looks at a place from a direction, from so far that a box around it fills a share of the picture. With `level`, what
+   * is looked at moves on the floor until the box is in the middle: of a wide one, the near side looks larger.
+   */
+  frame(centre: Vector3, from: Vector3, box: Vector3, fill: number, level: boolean): void {
+    const { camera, goal } = this;
+    const { target } = this.controls;
     const away = from.clone().normalize();
-    controls.target.copy(centre);
+    const flat = Math.hypot(away.x, away.y, 1e-9);
+    const tall = Math.tan(MathUtils.degToRad(camera.fov / 2)) * fill;
+    target.copy(centre);
     let distance = 2 * box.length();
-    for (let pass = 0; pass < 8; pass++) {
-      camera.position.copy(away).multiplyScalar(distance).add(centre);
-      camera.lookAt(centre);
+    for (let pass = 0; pass < 12; pass++) {
+      camera.position.copy(away).multiplyScalar(distance).add(target);
+      camera.lookAt(target);
       camera.updateMatrixWorld();
-      let most = -Infinity;
+      let lacking = -Infinity, left = Infinity, right = -Infinity, low = Infinity, high = -Infinity;
       for (let corner = 0; corner < 8; corner++) {
         goal.set(corner & 1 ? box.x : -box.x, corner & 2 ? box.y : -box.y, corner & 4 ? box.z : -box.z).add(centre);
         goal.applyMatrix4(camera.matrixWorldInverse);
-        const tall = Math.tan(MathUtils.degToRad(camera.fov / 2)) * MARGIN;
-        const ahead = Math.max(-goal.z, 1e-3);
-        most = Math.max(most, (Math.abs(goal.y) / tall - ahead) / distance, (Math.abs(goal.x) / (tall * camera.aspect) - ahead) / distance);
+        const ahead = Math.max(-goal.z, 0.01 * distance);
+        lacking = Math.max(lacking, Math.abs(goal.y) / tall - ahead, Math.abs(goal.x) / (tall * camera.aspect) - ahead);
+        left = Math.min(left, goal.x / ahead);
+        right = Math.max(right, goal.x / ahead);
+        low = Math.min(low, goal.y / ahead);
+        high = Math.max(high, goal.y / ahead);
       }
-      distance *= 1 + most; // each corner comes to the edge as the camera backs off by what it lacks
+      if (level) {
+        const aside = ((left + right) / 2) * distance * 0.7, up = (((low + high) / 2) * distance * 0.7) / Math.max(0.3, away.z);
+        target.x += (-away.y * aside - away.x * up) / flat;
+        target.y += (away.x * aside - away.y * up) / flat;
+      }
+      distance += lacking; // the farthest corner comes to the edge
     }
-    controls.update();
+    camera.position.copy(away).multiplyScalar(distance).add(target);
+    this.controls.update();
   }
 
   /** Moves what is looked at, and the camera with it, to the robot in focus. */

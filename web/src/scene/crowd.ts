@@ -6,7 +6,7 @@ import { placeOf } from "./body_shapes";
 import { extentOf, isGround, type Extent } from "./extent";
 import type { Frame } from "./frames";
 import { Kinematics, POSE } from "./kinematics";
-import { offsetsOf, reachOf, type Layout } from "./layout";
+import { offsetsOf, type Gap, type Layout } from "./layout";
 import { Motion } from "./motion";
 import { matrixOfPose } from "./quaternion";
 import { fixedBodies, type SceneModel } from "./scene_model";
@@ -17,8 +17,8 @@ export class Crowd {
   readonly group = new Group();
   readonly extent: Extent;
   readonly motion: Motion;
-  /** Whether robots share one ground, so that beside one another makes no sense of it. */
-  readonly terrain: boolean;
+  /** Where uneven ground lies, and how high it is where it ends; null where the floor is flat. All worlds share it. */
+  readonly rim: { height: number; rectangle: [number, number, number, number] } | null;
   swarm: Swarm;
   /** x and y of each world on the stage. */
   offsets: Float32Array = new Float32Array(2);
@@ -27,8 +27,9 @@ export class Crowd {
   private mocap = new Float64Array(0);
   private focusSlot = 0;
   private layout: Layout;
-  private gap: number;
+  private gap: Gap;
   private collision = false;
+  private coarseness = 1;
 
   constructor(
     readonly model: SceneModel,
@@ -38,9 +39,9 @@ export class Crowd {
     this.extent = extentOf(model);
     this.kinematics = new Kinematics(json);
     this.motion = new Motion(json);
-    this.terrain = json.heights.length > 0;
-    this.layout = this.terrain ? "overlay" : "grid";
-    this.gap = Math.max(2.4 * this.extent.girth, 1.2 * this.extent.radius, 2.15 * this.extent.half);
+    this.rim = rimOf(model);
+    this.layout = this.rim !== null || this.extent.roams ? "overlay" : "grid";
+    this.gap = this.extent.gap;
     const fixed = fixedBodies(json);
     for (const geom of json.geoms) {
       if (geom.kind === "hfield" && isGround(geom, fixed)) this.ground.add(this.field(geom));
@@ -65,7 +66,7 @@ export class Crowd {
     }
     const { extent, collision } = this;
     this.swarm = new Swarm(this.model, {
-      detail: detailFor(count),
+      detail: detailFor(count * this.coarseness),
       count,
       shareGround: this.layout === "overlay",
       collision,
@@ -82,7 +83,7 @@ export class Crowd {
   }
 
   /** How worlds stand: side by side with a distance, or in the same place. */
-  lay(layout: Layout, gap: number): void {
+  lay(layout: Layout, gap: Gap): void {
     const rebuild = layout !== this.layout;
     this.layout = layout;
     this.gap = gap;
@@ -91,7 +92,7 @@ export class Crowd {
     this.place();
   }
 
-  get spacing(): number {
+  get spacing(): Gap {
     return this.gap;
   }
 
@@ -99,9 +100,23 @@ export class Crowd {
     return this.layout;
   }
 
-  /** Half the sides of the rectangle on which the worlds stand. */
-  get reach(): [number, number] {
-    return reachOf(this.swarm.count, this.layout, this.gap);
+  /** Middle and half sides of a box around all robots as they are now. */
+  spread(): { centre: Vector3; box: Vector3 } {
+    const low = new Vector3(Infinity, Infinity, Infinity), high = new Vector3(-Infinity, -Infinity, -Infinity), at = new Vector3();
+    for (let slot = 0; slot < this.swarm.count; slot++) {
+      this.middleOf(slot, at);
+      low.min(at);
+      high.max(at);
+    }
+    return { centre: low.clone().add(high).multiplyScalar(0.5), box: high.sub(low).multiplyScalar(0.5).add(this.extent.box) };
+  }
+
+  /** Draws shapes as if there were this many times as many robots. */
+  coarsen(times: number): void {
+    if (times === this.coarseness) return;
+    this.coarseness = times;
+    this.populate(this.swarm.count);
+    this.place();
   }
 
   set collisionShown(shown: boolean) {
@@ -167,6 +182,14 @@ export class Crowd {
 
 const matrix = new Matrix4();
 const elements = new Float32Array(16);
+
+function rimOf({ json, heights }: SceneModel): Crowd["rim"] {
+  const field = json.geoms.find(({ kind, body }) => kind === "hfield" && body === 0);
+  if (field === undefined) return null;
+  const { size, data } = heights[field.height]!;
+  const [x, y, z] = field.pos;
+  return { height: z + size[2] * data[0]!, rectangle: [x - size[0], y - size[1], x + size[0], y + size[1]] };
+}
 
 /** One world that stands as the model has it, to look at before the first step. */
 function homeFrame(home: readonly number[]): Frame {

@@ -30,12 +30,14 @@ const body = new Matrix4();
 const rgb = new Color();
 
 export function drawFocus(signs: Signs, crowd: Crowd, slot: number, tail: FrameTail | null, { contacts, drag, accent }: Shown): void {
-  const { radius, girth, weight, floor } = crowd.extent;
+  const { radius, girth, box, weight, floor } = crowd.extent;
   const dx = crowd.offsets[2 * slot]!, dy = crowd.offsets[2 * slot + 1]!;
   accent.getRGB(rgb, SRGBColorSpace);
   const colour = [rgb.r, rgb.g, rgb.b, 1];
-  if (crowd.swarm.count > 1 && !crowd.terrain) {
-    crowd.middleOf(slot, from).setZ((floor ?? 0) + 0.02 * radius);
+  if (crowd.swarm.count > 1) {
+    const feet = crowd.middleOf(slot, from).z - box.z;
+    from.setFromMatrixPosition(crowd.poseOf(slot, crowd.extent.root, body));
+    from.z = crowd.rim === null ? (floor ?? 0) + 0.02 * radius : feet;
     signs.ring(from, 1.1 * girth, colour);
   }
   for (const [x, y, z, nx, ny, nz, force] of contacts ? (tail?.contacts ?? []) : []) {

@@ -40,7 +40,7 @@ export class PointerTools {
   private down(event: PointerEvent): void {
     if (event.button !== 0) return;
     this.downAt = [event.clientX, event.clientY];
-    this.canvas.focus({ preventScroll: true });
+    this.canvas.focus({ preventScroll: true, focusVisible: false } as FocusOptions); // no ring for a click
     if (!this.on.grabs()) return;
     const hit = this.viewer.hit(event);
     if (hit === null) return;

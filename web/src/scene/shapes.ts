@@ -18,7 +18,7 @@ import type { Heights, Mesh, SceneModel } from "./scene_model";
 export interface Detail {
   /** Segments around a part as large as the robot. */
   segments: number;
-  /** Parts with a radius below this share of the robot's are left out. */
+  /** Parts that nowhere reach farther than this share of the robot's radius are left out. */
   smallest: number;
 }
 
@@ -27,13 +27,20 @@ export function detailFor(robots: number): Detail {
   if (robots <= 4) return { segments: 32, smallest: 0 };
   if (robots <= 20) return { segments: 20, smallest: 0.015 };
   if (robots <= 64) return { segments: 12, smallest: 0.03 };
-  return { segments: 8, smallest: 0.045 };
+  if (robots <= 256) return { segments: 8, smallest: 0.045 };
+  return { segments: 6, smallest: 0.08 };
 }
 
-/** A geom's radius, or half its middle side: what makes it visible. */
-export function breadth({ kind, size }: SceneGeom): number {
+/** A geom's radius, or half its middle side: how round it has to look. */
+function breadth({ kind, size }: SceneGeom): number {
   if (kind === "sphere" || kind === "capsule" || kind === "cylinder") return size[0];
   return [...size].sort((a, b) => a - b)[1]!;
+}
+
+/** How far a geom reaches from its middle. */
+export function length({ kind, size: [a, b, c] }: SceneGeom): number {
+  if (kind === "sphere") return a;
+  return kind === "capsule" ? a + b : kind === "cylinder" ? Math.max(a, b) : Math.max(a, b, c);
 }
 
 /** null where there is nothing to draw: a plane without an end is the ground, a height field lies on it. */

@@ -11,6 +11,7 @@ import {
   PlaneGeometry,
   ShaderMaterial,
   SphereGeometry,
+  Vector4,
   type Vector3,
 } from "three";
 
@@ -22,20 +23,14 @@ export interface Palette {
   sky: number;
 }
 
-export const DARK: Palette = { zenith: 0x0e1219, horizon: 0x272e3a, floor: [0x3d4653, 0x343c48], sun: 2.1, sky: 1.2 };
-export const LIGHT: Palette = { zenith: 0xb9cfe8, horizon: 0xf1f5f9, floor: [0xe9ebe9, 0xdce0df], sun: 1.9, sky: 1.25 };
+export const DARK: Palette = { zenith: 0x0b1011, horizon: 0x1f2a2c, floor: [0x344143, 0x2b3739], sun: 2.4, sky: 1.35 };
+export const LIGHT: Palette = { zenith: 0xb9cfe8, horizon: 0xf1f5f9, floor: [0xe9ebe9, 0xdce0df], sun: 2.4, sky: 1.45 };
 
 /** Half the side of the floor, and where it has faded, in view distances. */
 const FAR = 14;
 
 export class Stage {
   readonly group = new Group();
-  readonly floorMaterial = new MeshLambertMaterial();
-  private readonly sun = new DirectionalLight(0xfff4e6, 2.6);
-  private readonly fill = new DirectionalLight(0xbfd4ff, 0.5);
-  private readonly sky = new HemisphereLight(0xffffff, 0x8a8f98, 1.6);
-  private readonly floor = new Mesh(new PlaneGeometry(2, 2), this.floorMaterial);
-  private readonly dome: Mesh<SphereGeometry, ShaderMaterial>;
   private readonly shared = {
     uFirst: { value: new Color() },
     uSecond: { value: new Color() },
@@ -43,7 +38,15 @@ export class Stage {
     uZenith: { value: new Color() },
     uCell: { value: 1 },
     uFade: { value: 30 },
+    uHole: { value: new Vector4() },
   };
+  /** For uneven ground. */
+  readonly terrainMaterial = this.checkered(false);
+  private readonly sun = new DirectionalLight(0xfff4e6, 2.6);
+  private readonly fill = new DirectionalLight(0xbfd4ff, 0.5);
+  private readonly sky = new HemisphereLight(0xffffff, 0x8a8f98, 1.6);
+  private readonly floor = new Mesh(new PlaneGeometry(2, 2), this.checkered(true));
+  private readonly dome: Mesh<SphereGeometry, ShaderMaterial>;
 
   constructor() {
     this.dome = new Mesh(
@@ -52,7 +55,6 @@ export class Stage {
     );
     this.dome.renderOrder = -1;
     this.dome.frustumCulled = false;
-    this.floorMaterial.onBeforeCompile = (shader) => this.checker(shader);
     this.floor.receiveShadow = true;
     this.sun.castShadow = true;
     this.sun.shadow.mapSize.set(2048, 2048);
@@ -72,11 +74,11 @@ export class Stage {
     this.sky.intensity = palette.sky;
   }
 
-  /** Side of a square of the floor, and its height; no floor where height is null. */
-  ground(cell: number, height: number | null): void {
+  /** Side of a square of the floor, its height, and the rectangle (low x, low y, high x, high y) where uneven ground lies instead. */
+  ground(cell: number, height: number, hole: readonly [number, number, number, number] | null): void {
     this.shared.uCell.value = cell;
-    this.floor.visible = height !== null;
-    this.floor.position.z = height ?? 0;
+    this.shared.uHole.value.set(...(hole ?? [0, 0, 0, 0]));
+    this.floor.position.z = height;
   }
 
   shadows(size: number): void {
@@ -111,20 +113,27 @@ export class Stage {
     this.fill.position.set(target.x - reach, target.y - reach * 1.3, target.z + reach * 0.8);
   }
 
-  private checker(shader: { uniforms: object; vertexShader: string; fragmentShader: string }): void {
-    Object.assign(shader.uniforms, this.shared);
-    shader.vertexShader = shader.vertexShader
-      .replace("#include <common>", "#include <common>\nvarying vec3 vPlace;")
-      .replace("#include <begin_vertex>", "#include <begin_vertex>\nvPlace = (modelMatrix * vec4(position, 1.0)).xyz;");
-    shader.fragmentShader = shader.fragmentShader
-      .replace("#include <common>", `#include <common>\nvarying vec3 vPlace;\n${CHECKER}`)
-      .replace("#include <color_fragment>", "#include <color_fragment>\ndiffuseColor.rgb = checker(vPlace.xy / uCell);")
-      .replace("#include <opaque_fragment>", "outgoingLight = mix(outgoingLight, uHorizon, haze(vPlace.xy));\n#include <opaque_fragment>");
+  private checkered(endless: boolean): MeshLambertMaterial {
+    const material = new MeshLambertMaterial({ polygonOffset: true, polygonOffsetFactor: 1, polygonOffsetUnits: 8 }); // mats lie on it
+    const paint = endless ? "if (inHole(vPlace.xy)) discard;" : "diffuseColor.rgb *= relief(vPlace);";
+    material.onBeforeCompile = (shader) => {
+      Object.assign(shader.uniforms, this.shared);
+      shader.vertexShader = shader.vertexShader
+        .replace("#include <common>", "#include <common>\nvarying vec3 vPlace;")
+        .replace("#include <begin_vertex>", "#include <begin_vertex>\nvPlace = (modelMatrix * vec4(position, 1.0)).xyz;");
+      shader.fragmentShader = shader.fragmentShader
+        .replace("#include <common>", `#include <common>\nvarying vec3 vPlace;\n${CHECKER}`)
+        .replace("#include <color_fragment>", `#include <color_fragment>\ndiffuseColor.rgb = checker(vPlace.xy / uCell);\n${paint}`)
+        .replace("#include <opaque_fragment>", "outgoingLight = mix(outgoingLight, uHorizon, haze(vPlace.xy));\n#include <opaque_fragment>");
+    };
+    material.customProgramCacheKey = () => paint;
+    return material;
   }
 
   dispose(): void {
     this.floor.geometry.dispose();
-    this.floorMaterial.dispose();
+    this.floor.material.dispose();
+    this.terrainMaterial.dispose();
     this.dome.geometry.dispose();
     this.dome.material.dispose();
     this.sun.dispose();
@@ -133,13 +142,20 @@ export class Stage {
 
 /** Box-filtered checks: the integral of a square wave over a pixel's footprint, so that far squares turn grey, not to noise. */
 const CHECKER = `
-uniform vec3 uFirst; uniform vec3 uSecond; uniform vec3 uHorizon; uniform float uCell; uniform float uFade;
+uniform vec3 uFirst; uniform vec3 uSecond; uniform vec3 uHorizon; uniform float uCell; uniform float uFade; uniform vec4 uHole;
+bool inHole(vec2 at) {
+  return all(greaterThan(at, uHole.xy)) && all(lessThan(at, uHole.zw));
+}
 vec3 checker(vec2 at) {
   vec2 wide = max(fwidth(at), 1e-5) * 1.2;
   vec2 wave = 2.0 * (abs(fract((at - 0.5 * wide) * 0.5) - 0.5) - abs(fract((at + 0.5 * wide) * 0.5) - 0.5)) / wide;
   vec3 colour = mix(uFirst, uSecond, 0.5 - 0.5 * wave.x * wave.y);
   vec2 edge = abs(fract(at - 0.5) - 0.5) / wide;
   return colour * (1.0 - 0.06 * (1.0 - smoothstep(0.6, 1.4, min(edge.x, edge.y))) / (1.0 + 2.0 * max(wide.x, wide.y)));
+}
+float relief(vec3 place) {
+  float up = abs(normalize(cross(dFdx(place), dFdy(place))).z);
+  return 0.5 + 0.5 * pow(up, 6.0);
 }
 float haze(vec2 at) {
   return smoothstep(0.12, 0.95, distance(at, cameraPosition.xy) / uFade);

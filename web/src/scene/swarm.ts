@@ -3,6 +3,7 @@
 import { DynamicDrawUsage, Group, InstancedBufferAttribute, InstancedMesh, Matrix4, type BufferGeometry } from "three";
 
 import { bodyShape, isVisible } from "./body_shapes";
+import { isGround } from "./extent";
 import { Kinematics, POSE } from "./kinematics";
 import { matrixOfPose, type Numbers } from "./quaternion";
 import { fixedBodies, type SceneModel } from "./scene_model";
@@ -43,7 +44,7 @@ export class Swarm {
     const { json } = model;
     const fixed = fixedBodies(json);
     const rest = new Kinematics(json).pose(new Float64Array(json.home), 0);
-    const seen = json.geoms.filter((geom) => isVisible(geom, options.collision));
+    const seen = json.geoms.filter((geom) => isVisible(geom, options.collision) && !isGround(geom, fixed));
     const add = (body: number, shape: ReturnType<typeof bodyShape>) => {
       if (shape.solid !== null) this.add(body, shape.solid, false);
       if (shape.clear !== null) this.add(body, shape.clear, true);

@@ -8,19 +8,15 @@ import { Crowd } from "./crowd";
 import { Flashes } from "./flashes";
 import { drawFocus, type Drag } from "./focus_signs";
 import type { Frame } from "./frames";
-import type { Layout } from "./layout";
+import type { Gap, Layout } from "./layout";
 import { Pace } from "./pace";
 import { pick, pointerAt, type Hit } from "./picking";
 import type { SceneModel } from "./scene_model";
 import { Signs } from "./signs";
 import { DARK, LIGHT, Stage } from "./stage";
 
-const ENDED = [1, 0.05, 0.02] as const;
-const SUCCEEDED = [0.05, 0.8, 0.2] as const;
-const BEGUN = [1, 1, 1] as const;
-
-/** Whence many robots are seen first. */
-const FROM_FRONT = new Vector3(1, 0.22, 0.62);
+/** Share of the picture that one robot fills. */
+const FILL_ALONE = 0.66;
 
 export class Viewer {
   readonly rig: CameraRig;
@@ -31,7 +27,7 @@ export class Viewer {
   drag: Drag | null = null;
   /** Called with a frame once it is on the screen. */
   ondrawn: (frame: Frame) => void = () => undefined;
-  /** Called where less is drawn from now on. */
+  /** Called where more or less is drawn from now on. */
   onlevel: (name: string) => void = () => undefined;
   private readonly renderer: WebGLRenderer;
   private readonly scene = new Scene();
@@ -76,10 +72,11 @@ export class Viewer {
 
   load(model: SceneModel): void {
     this.unload();
-    this.crowd = new Crowd(model, this.stage.floorMaterial);
+    this.crowd = new Crowd(model, this.stage.terrainMaterial);
+    this.crowd.coarsen(this.pace.now.coarse);
     this.scene.add(this.crowd.group);
-    const { extent, terrain } = this.crowd;
-    this.stage.ground(extent.radius > 3 ? 2 : extent.radius > 0.25 ? 0.5 : 0.25, terrain ? null : (extent.floor ?? 0));
+    const { extent, rim } = this.crowd;
+    this.stage.ground(extent.radius > 3 ? 2 : extent.radius > 0.25 ? 0.5 : 0.25, rim?.height ?? extent.floor ?? 0, rim?.rectangle ?? null);
     this.overview();
   }
 
@@ -97,29 +94,21 @@ export class Viewer {
     const others = crowd.receive(frame, now);
     this.counters.frames++;
     this.frame = this.undrawn = frame;
-    if (others) this.overview();
-    else if (before !== null) this.flash(before, frame, now);
+    if (others) this.pace.forgive();
+    if (others && crowd.rim !== null) this.follow();
+    else if (others) this.overview();
+    else if (before !== null) this.flashes.compare(before, frame, now);
     this.invalidate();
-  }
-
-  private flash(before: Frame, frame: Frame, now: number): void {
-    for (let slot = 0; slot < frame.n; slot++) {
-      if (frame.ages[slot]! < before.ages[slot]! && frame.worlds[slot] !== frame.tail.world) this.flashes.add(slot, BEGUN, now);
-    }
-    const { ended, success, world } = frame.tail;
-    const slot = this.crowd!.slotOf(world);
-    if (slot >= 0 && ended) this.flashes.add(slot, success ? SUCCEEDED : ENDED, now);
   }
 
   /** Places the camera so that all worlds, or the only robot, are seen well. */
   overview(): void {
     const { crowd } = this;
     if (crowd === null) return;
-    const { extent, reach } = crowd;
-    const many = reach[1] > 0;
-    const centre = many ? new Vector3(0, 0, extent.centre.z) : crowd.middleOf(0, new Vector3());
-    const box = extent.box.clone().add(new Vector3(reach[0], reach[1], 0));
-    this.rig.frame(centre, many ? FROM_FRONT : extent.from, box);
+    const many = crowd.swarm.count > 1;
+    const { centre, box } = crowd.spread();
+    this.lens = null;
+    this.rig.frame(centre, many ? crowd.extent.fromAfar : crowd.extent.from, box, many ? 0.88 : FILL_ALONE, many);
     this.rig.mode = many ? "orbit" : "follow";
     this.invalidate();
   }
@@ -131,7 +120,7 @@ export class Viewer {
     const from = this.rig.camera.position.clone().sub(this.rig.controls.target);
     if (this.rig.mode === "model") from.copy(crowd.extent.from);
     this.rig.mode = "follow";
-    this.rig.frame(crowd.middleOf(this.focusSlot, this.focusAt), from, crowd.extent.box);
+    this.rig.frame(crowd.middleOf(this.focusSlot, this.focusAt), from, crowd.extent.box, FILL_ALONE, false);
     this.invalidate();
   }
 
@@ -151,7 +140,7 @@ export class Viewer {
     this.invalidate();
   }
 
-  lay(layout: Layout, gap: number): void {
+  lay(layout: Layout, gap: Gap): void {
     this.crowd?.lay(layout, gap);
     this.overview();
   }
@@ -196,7 +185,7 @@ export class Viewer {
     this.stage.attend(rig.camera.position, rig.mode === "model" ? this.focusAt : rig.controls.target, rig.distance);
     this.renderer.render(this.scene, rig.camera);
     this.counters.draws++;
-    if (this.pace.drawn(now, this.flowing)) this.lower();
+    if (this.pace.drawn(now, this.flowing)) this.relevel();
     this.flowing = more;
     const drawn = this.undrawn;
     this.undrawn = null;
@@ -210,8 +199,15 @@ export class Viewer {
     this.rig.through(this.crowd!.poseOf(this.focusSlot, lens.body, this.matrix), lens.pos, lens.quat, lens.fovy);
   }
 
-  private lower(): void {
+  /** Draws as a level of the pace says, or by itself again. */
+  level(name: string | null): void {
+    this.pace.pin(name);
+    this.relevel();
+  }
+
+  private relevel(): void {
     this.stage.shadows(this.pace.now.shadow);
+    this.crowd?.coarsen(this.pace.now.coarse);
     this.resize();
     this.onlevel(this.pace.now.name);
   }

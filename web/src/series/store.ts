@@ -27,7 +27,6 @@ export class RunSeries {
   private fetching = new Set<string>();
   private timer = 0;
   private epoch = 0;
-  private stop: () => void = () => {};
   private readonly listeners = new Set<() => void>();
   private readonly logs = new Set<LogListener>();
 
@@ -36,8 +35,8 @@ export class RunSeries {
     private readonly lane: LogLane,
   ) {}
 
-  /** Follow from now on. What was written before is fetched, so nothing is missed between the two. */
-  follow(): void {
+  /** Follow from now on, until what is returned is called. What was written before is fetched, so nothing is missed between the two. */
+  follow(): () => void {
     const offPush = this.lane.onPush((push) => this.heard(push));
     let connected = this.lane.connection.state === "live";
     const offConnection = this.lane.onConnection(({ state }) => {
@@ -46,7 +45,7 @@ export class RunSeries {
       if (again && this.cursor === null) this.refetch(); // nothing came before the loss, so there is nothing to go on from
     });
     this.lane.keep(`follow ${this.run}`, () => ({ do: "follow", run: this.run, cursor: this.cursor }));
-    this.stop = () => {
+    return () => {
       offPush();
       offConnection();
       this.lane.drop(`follow ${this.run}`, { do: "unfollow", run: this.run });
@@ -54,7 +53,6 @@ export class RunSeries {
   }
 
   close(): void {
-    this.stop();
     window.clearTimeout(this.timer);
     this.epoch++;
     this.listeners.clear();
@@ -98,12 +96,12 @@ export class RunSeries {
     this.timer = 0;
     const names = [...this.wanted];
     this.wanted.clear();
-    for (let at = 0; at < names.length; at += NAMES_PER_ASK) await this.fetch(names.slice(at, at + NAMES_PER_ASK));
+    for (const name of names) this.fetching.add(name);
+    const epoch = this.epoch;
+    for (let at = 0; at < names.length; at += NAMES_PER_ASK) await this.fetch(names.slice(at, at + NAMES_PER_ASK), epoch);
   }
 
-  private async fetch(names: string[]): Promise<void> {
-    const epoch = this.epoch;
-    for (const name of names) this.fetching.add(name);
+  private async fetch(names: string[], epoch: number): Promise<void> {
     try {
       const blocks = await api.series({ runs: [this.run], names, points: POINTS });
       if (epoch === this.epoch) this.take(blocks);

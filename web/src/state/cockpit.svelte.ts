@@ -1,6 +1,6 @@
 // What every page knows: the connection, the runs, the jobs. Rows are replaced, never changed, so that only what differs is drawn.
 
-import type { FromServer, Hello, Job, RunRow } from "../generated/messages";
+import { type FromServer, type Hello, type Job, PROTOCOL, type RunRow } from "../generated/messages";
 import { api } from "../wire/api";
 import { type Connection, LogLane } from "../wire/socket";
 import { complain } from "./toasts.svelte";
@@ -9,6 +9,7 @@ export const lane = new LogLane();
 
 let connection = $state.raw<Connection>({ state: "connecting" });
 let hello = $state.raw<Hello | null>(null);
+let renewed = $state(false);
 let rows = $state.raw<ReadonlyMap<string, RunRow>>(new Map());
 let known = $state(false);
 let jobs = $state.raw<readonly Job[]>([]);
@@ -21,6 +22,10 @@ export const cockpit = {
   },
   get hello(): Hello | null {
     return hello;
+  },
+  /** Whether the server has become another version since this page was loaded. */
+  get renewed(): boolean {
+    return renewed || (hello !== null && hello.protocol !== PROTOCOL);
   },
   /** All runs of all places, in the order of their ids. */
   get runs(): readonly RunRow[] {
@@ -53,11 +58,16 @@ export const cockpit = {
 export function open(): void {
   lane.onConnection((now) => {
     connection = now;
-    if (now.state === "live" && !hello) void api.hello().then((answer) => (hello = answer), complain);
+    if (now.state === "live") void api.hello().then(greet, complain); // after each reconnect: it may be another server
   });
   lane.onPush(take);
   lane.keep("list", () => ({ do: "list" }));
   lane.open();
+}
+
+function greet(answer: Hello): void {
+  renewed = hello !== null && hello.paddock !== answer.paddock;
+  hello = answer;
 }
 
 function take(push: FromServer): void {
@@ -68,9 +78,13 @@ function take(push: FromServer): void {
     rows = next;
     known = true;
   } else if (push.kind === "jobs") {
-    jobs = push.jobs;
+    const changed = new Map(push.jobs.map((job) => [job.id, job]));
+    const gone = new Set(push.gone);
+    const kept = push.whole ? [] : jobs.filter((job) => !gone.has(job.id));
+    const old = new Set(kept.map((job) => job.id));
+    jobs = [...kept.map((job) => changed.get(job.id) ?? job), ...push.jobs.filter((job) => !old.has(job.id))];
     slots = push.slots;
-  } else if (push.kind === "trouble") {
+  } else if (push.kind === "trouble" && !(push.about === "follow" && rows.get(push.run)?.place !== "runs")) {
     complain(new Error(push.error));
   }
 }

@@ -17,6 +17,7 @@ const LOOKS: Record<string, Look> = {
   stopping: { word: "Stopping", tone: "wait", meaning: "Saves, then ends." },
   finished: { word: "Finished", tone: "good", meaning: "Reached its goal." },
   stopped: { word: "Stopped", tone: "calm", meaning: "Ended by a person; it was saved, and can go on." },
+  cancelled: { word: "Taken out", tone: "calm", meaning: "Was taken out of the queue before it began." },
   failed: { word: "Failed", tone: "bad", meaning: "Ended by an error." },
   crashed: { word: "Crashed", tone: "bad", meaning: "Its process is gone without a word; its last checkpoint is there." },
   unreadable: { word: "Unreadable", tone: "bad", meaning: "Its folder cannot be read." },

@@ -47,14 +47,14 @@ async function ask(path: string, method = "GET", body?: unknown, signal?: AbortS
     answer = await fetch(urlOf(path), { method, headers, body: body === undefined ? null : JSON.stringify(body), signal: signal ?? null });
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw new ApiError("The server does not answer. Is `paddock serve` still running?", 0);
+    throw new ApiError("The server does not answer. Is paddock serve still running?", 0);
   }
   if (!answer.ok) throw new ApiError(await sentence(answer), answer.status);
   return answer;
 }
 
 async function sentence(answer: Response): Promise<string> {
-  if (answer.status === 401) return "This page has no token any more. Open the link that `paddock serve` printed.";
+  if (answer.status === 401) return "This page has no token any more. Open the link that paddock serve printed.";
   const refusal = (await answer.json().catch(() => null)) as Refusal | null;
   return refusal?.error ?? `The server answered ${answer.status} ${answer.statusText}.`;
 }
@@ -91,7 +91,6 @@ export const api = {
   scene: (id: string) => get<Scene>(`${run(id)}/scene`),
   sceneNumbers: async (id: string) => (await ask(`${run(id)}/scene.bin`)).arrayBuffer(),
   play: (request: PlayRequest) => send<Play>("plays", request),
-  endPlay: (id: string) => send<Done>(`plays/${encodeURIComponent(id)}`, undefined, "DELETE"),
   source: (id: string) => get<SourceText>(`${run(id)}/source`),
   episodes: (id: string, last: number, before?: number) => get<EpisodePage>(`${run(id)}/episodes?${query({ last, before })}`),
   diff: (a: string, b: string) => get<ConfigDiff>(`diff?${query({ a, b })}`),

@@ -13,8 +13,8 @@ export type Connection =
 type Handler = (push: FromServer) => void;
 
 const REFUSALS: Record<number, string> = {
-  4401: "This page has no token any more. Open the link that `paddock serve` printed.",
-  4403: "The server does not serve pages of this address. Open the link that `paddock serve` printed.",
+  4401: "This page has no token any more. Open the link that paddock serve printed.",
+  4403: "The server does not serve pages of this address. Open the link that paddock serve printed.",
 };
 const SLOWEST_MS = 5000;
 /** A socket that has said nothing and does not close is found out by its handshake alone; this is how long that may take. */

