@@ -20,7 +20,7 @@ from paddock.configuring import TrainConfig
 from paddock.dragging import Drag, Hand, check_drag
 from paddock.env import Environment
 from paddock.errors import PaddockError
-from paddock.learn.ppo import PpoConfig
+from paddock.learn.ppo_config import PpoConfig
 from paddock.making import make
 from paddock.messages.cockpit import PlayRequest
 from paddock.play_session import SEED, PlaySession, main
