@@ -1,7 +1,7 @@
 """A process that a supervisor takes for a training, without waiting for PyTorch: it has a run folder and a live.sock.
 
 What it does is in its task: `polite` stops when asked, `deaf` hears nothing, `orphans` leaves a process behind, `crash` raises,
-`gpu-full` runs out of memory, `quick` is done at once, `dies` kills itself.
+`gpu-full` runs out of memory, `quick` is done at once, `dies` kills itself, `slow` takes a minute to begin.
 """
 
 import os
@@ -44,6 +44,8 @@ def main() -> None:
     verb, task, *flags = sys.argv[1:]
     given = {name: value for name, _, value in (flag.removeprefix("--").partition("=") for flag in flags)}
     root = Path(given["runs-dir"])
+    if task == "slow":
+        time.sleep(60)
     run = begin(root, given["id"] if verb == "train" else Path(task).name, task)
     task = run.card().setup.task
     print(f"{verb} {task}", flush=True)

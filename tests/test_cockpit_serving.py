@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 import stat
@@ -68,6 +69,16 @@ def test_the_token_is_the_owners_alone_and_stays_the_same(tmp_path: Path) -> Non
     assert len(token) >= 43 and token_in(tmp_path) == token  # 256 bits
     file.chmod(0o644)
     assert token_in(tmp_path) != token  # somebody else may have read it
+
+
+def test_what_came_along_with_somebodys_runs_opens_nothing_and_starts_nothing(tmp_path: Path) -> None:
+    (tmp_path / "theirs").mkdir()
+    token = token_in(tmp_path / "theirs")
+    (tmp_path / "theirs" / ".cockpit" / "jobs.json").write_text("anything")
+    shutil.copytree(tmp_path / "theirs", tmp_path / "ours")
+    assert token_in(tmp_path / "ours") != token
+    assert not (tmp_path / "ours" / ".cockpit" / "jobs.json").exists()
+    assert token_in(tmp_path / "theirs") == token and (tmp_path / "theirs" / ".cockpit" / "jobs.json").exists()
 
 
 def test_after_kill_9_of_the_server_and_of_a_run_the_truth_is_told(tmp_path: Path, trained: Path) -> None:

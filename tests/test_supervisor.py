@@ -96,6 +96,17 @@ def test_who_does_not_hear_is_told_ever_more_firmly(make: Make) -> None:
     assert seen[-1].lines.count("la la la") == 2
 
 
+def test_one_that_cannot_hear_yet_is_interrupted_at_once(make: Make) -> None:
+    supervisor = make()
+    slow = submit(supervisor, "slow")
+    until(lambda: job(supervisor, slow).pid)
+    time.sleep(0.5)  # until Python hears signals
+    began = time.monotonic()
+    assert supervisor.cancel(slow.id).next_signal == "SIGTERM"
+    assert reach(supervisor, slow, "ended").reason == "stopped before it had begun"
+    assert time.monotonic() - began < 10 and job(supervisor, slow).run == ""
+
+
 def test_no_process_of_a_run_stays_behind(make: Make) -> None:
     supervisor = make()
     run = reach(supervisor, submit(supervisor, "orphans"), "running")
@@ -205,7 +216,7 @@ def test_a_number_that_another_process_has_now_is_not_taken_for_the_run(make: Ma
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as other:
         file.write_text(file.read_text().replace(f'"pid": {run.pid}', f'"pid": {other.pid}'))
         after = job(make(), run)
-        assert after.status == "ended" and "while no cockpit looked" in after.reason
+        assert after.status == "ended" and "while no cockpit looked" in after.reason and "last checkpoint" in after.hint
         assert began_of(other.pid)  # and nobody shot at it
         other.kill()
 

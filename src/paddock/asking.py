@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 import sys
 import time
@@ -14,6 +15,7 @@ from pathlib import Path
 from paddock.errors import PaddockError
 from paddock.messages import from_json
 from paddock.messages.cockpit import Form, TaskList
+from paddock.runs.atomic import write_file
 
 ANSWER_S = 120.0
 """An answer takes seconds. After so long, something is wrong."""
@@ -29,10 +31,13 @@ ENVIRONMENT = {"OMP_NUM_THREADS": "1"}
 class Forms:
     """What can be trained, and with which settings: asked of one child, which loads training code once."""
 
-    def __init__(self, registered: tuple[str, ...] = ()) -> None:
-        """`registered` are tasks in files of a user's own; no other file is ever imported because a page named it."""
-        self._registered = registered
-        self._kept: OrderedDict[tuple[str, ...], tuple[float, str]] = OrderedDict()
+    def __init__(self, memory: Path, registered: tuple[str, ...] = ()) -> None:
+        """`registered` are tasks in files of a user's own; no other file is ever imported because a page named it.
+
+        Answers are remembered in the file `memory`, so that the first one after a start need not wait for PyTorch.
+        """
+        self._memory, self._registered = memory, registered
+        self._kept = OrderedDict((question, (-math.inf, answer)) for question, answer in _remembered(memory))
         self._asking: dict[tuple[str, ...], asyncio.Task[str]] = {}
         self._one = asyncio.Lock()
         self._child: asyncio.subprocess.Process | None = None
@@ -77,10 +82,15 @@ class Forms:
                 answer = await self._converse(question)
             if (error := json.loads(answer).get("error")) is not None:
                 raise PaddockError(error)
+            is_news = question not in self._kept or self._kept[question][1] != answer
             self._kept[question] = (time.monotonic(), answer)
             self._kept.move_to_end(question)
             while len(self._kept) > MAX_KEPT:
                 self._kept.popitem(last=False)
+            if is_news:
+                known = {json.dumps(asked): told for asked, (_, told) in self._kept.items()}
+                with suppress(OSError):  # then it is asked again after the next start
+                    await asyncio.to_thread(write_file, self._memory, json.dumps(known).encode(), durable=False)
             return answer
         except PaddockError:
             self._kept.pop(question, None)
@@ -152,6 +162,15 @@ async def _begin(
         start_new_session=True,  # Ctrl-C in the terminal is for the cockpit
         limit=MAX_ANSWER,
     )
+
+
+def _remembered(memory: Path) -> list[tuple[tuple[str, ...], str]]:
+    """Questions and their answers of an earlier server, whose version of Paddock is in the file's name."""
+    try:
+        known = json.loads(memory.read_text())
+        return [(tuple(map(str, json.loads(asked))), str(told)) for asked, told in known.items()][-MAX_KEPT:]
+    except (OSError, ValueError, AttributeError, TypeError):
+        return []
 
 
 def _changed(name: str) -> int:

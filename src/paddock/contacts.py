@@ -36,7 +36,7 @@ class Contacts:
         if self._model.nmocap:
             data.mocap_pos[:], data.mocap_quat[:] = sim.mocap_pos[world].cpu().numpy(), sim.mocap_quat[world].cpu().numpy()
         try:
-            mujoco.mj_forward(self._model, data)
+            mujoco.mj_forwardSkip(self._model, data, mujoco.mjtStage.mjSTAGE_NONE, 1)  # without sensors, which may be many
         except mujoco.FatalError:  # a state that the engine cannot evaluate has no contacts to show
             return []
         return list(self._pressing())

@@ -86,7 +86,7 @@ def make_cockpit(runs_dir: Path, *, slots: int, tasks: tuple[str, ...] = ()) -> 
         following=Following(),
         jobs=jobs,
         plays=plays,
-        forms=Forms(tasks),
+        forms=Forms(runs_dir / OWN / f"forms-{version('paddock')}.json", tasks),
         draw=draw,
         client=CLIENT,
     )
@@ -112,7 +112,7 @@ def has_gpu() -> bool:
 
 def token_in(runs_dir: Path) -> str:
     """What opens this folder's cockpit. It is kept for its owner alone, so that open pages go on after the server began anew."""
-    file = runs_dir / OWN / "token"
+    file = _own_folder(runs_dir) / "token"
     try:
         seen = file.stat()
         token = file.read_text().strip()
@@ -121,13 +121,27 @@ def token_in(runs_dir: Path) -> str:
     except OSError:
         pass  # there is none yet
     token = secrets.token_urlsafe(32)
-    file.parent.mkdir(exist_ok=True, mode=0o700)
     before = os.umask(0o077)
     try:
         write_file(file, token.encode())
     finally:
         os.umask(before)
     return token
+
+
+def _own_folder(runs_dir: Path) -> Path:
+    """Where the cockpit keeps its token and its queue. One that was not made here, but came along in somebody's archive or
+    repository, is put aside: its queue would be begun, and its token is known. A copy has another inode, which none foresees.
+    """
+    folder = runs_dir / OWN
+    folder.mkdir(exist_ok=True, mode=0o700)
+    mark = folder / "made-here"
+    if not mark.is_file() or mark.read_text() != str(folder.stat().st_ino):
+        if any(folder.iterdir()):
+            folder.rename(runs_dir / f"{OWN}-not-made-here-{secrets.token_hex(4)}")
+            folder.mkdir(mode=0o700)
+        mark.write_text(str(folder.stat().st_ino))
+    return folder
 
 
 def _with_ports(names: tuple[str, ...], port: int) -> tuple[str, ...]:

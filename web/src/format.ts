@@ -72,6 +72,7 @@ export function setting(value: unknown): string {
   if (value === "") return "(empty)";
   if (Array.isArray(value)) return value.map(setting).join(" ");
   if (typeof value === "boolean") return value ? "yes" : "no";
+  if (typeof value === "number" && !Number.isInteger(value)) return String(Number(value.toPrecision(8)));
   if (typeof value === "object") return JSON.stringify(value);
   return String(value);
 }

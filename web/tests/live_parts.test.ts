@@ -54,6 +54,19 @@ describe("the pace", () => {
     expect(pace.now).toBe(LEVELS[LEVELS.length - 1]);
     expect(changes).toBe(LEVELS.length - 1);
   });
+  it("goes to the least at once where a picture takes a second", () => {
+    const pace = new Pace();
+    let now = 0, pictures = 0;
+    while (pace.level === 0 && pictures < 50) pictures += Number(!pace.drawn((now += 1000), true));
+    expect(pace.now.name).toBe("coarse");
+    expect(pictures).toBeLessThan(8);
+  });
+  it("draws what was chosen, however slow", () => {
+    const pace = new Pace();
+    pace.pin("plain");
+    for (let now = 0; now < 50_000; now += 1000) pace.drawn(now, true);
+    expect(pace.now.name).toBe("plain");
+  });
   it("forgives a slow picture now and then, and rests between movements", () => {
     const pace = new Pace();
     let now = 0;

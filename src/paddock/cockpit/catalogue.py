@@ -140,17 +140,16 @@ class Catalogue:
 
     def _refresh(self, entry: Entry, version: int, origin: Literal["cockpit", "shell"]) -> bool:
         """Make the row again where it may have changed by itself; returns whether it has."""
-        row = _row(entry, origin)
-        if entry.text and row == entry.row:
-            return False
-        entry.row = row
         try:
-            entry.text = to_json(row)
-        except ValueError:  # a number that is none, in a run.json that Paddock did not write
-            why = f"{CARD} has numbers that are none"
-            entry.card, entry.why = None, why
-            entry.row = _row(entry, origin)
-            entry.text = to_json(entry.row)
+            row = _row(entry, origin)
+            if entry.text and row == entry.row:
+                return False
+            text = to_json(row)
+        except (ValueError, ArithmeticError) as refusal:  # in a run.json that Paddock did not write
+            entry.card, entry.why = None, f"{CARD} says what cannot be: {refusal}"
+            row = _row(entry, origin)
+            text = to_json(row)
+        entry.row, entry.text = row, text
         entry.version = version
         return True
 

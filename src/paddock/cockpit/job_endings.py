@@ -29,6 +29,7 @@ SIGNS = (
 OUT_OF_MEMORY = (
     "The kernel ended it because memory ran out. Take fewer worlds (num_worlds), or let fewer trainings run side by side."
 )
+CUT_SHORT = "It was cut short. Go on with the run from its last checkpoint."
 KILLED = "Somebody killed it, or the machine ran out of memory. Go on with the run from its last checkpoint."
 
 
@@ -41,6 +42,8 @@ def reason_of(
     if card is not None and card.progress.status in OVER:
         detail = f": {card.progress.detail}" if card.progress.detail else ""
         return f"{card.progress.status}{detail}"
+    if was_asked and card is None:
+        return "stopped before it had begun"
     if signal:
         return f"{'stopped' if was_asked else 'ended'} by {signal}"
     if exit_code:
@@ -49,10 +52,14 @@ def reason_of(
     return "ended while no cockpit looked" if exit_code is None else "ended before it had a run"
 
 
-def hint_of(*, signal: str, card: RunCard | None, lines: Sequence[str], more_ooms: bool, was_killed: bool, sim: str) -> str:
+def hint_of(
+    *, was_seen: bool, signal: str, card: RunCard | None, lines: Sequence[str], more_ooms: bool, was_killed: bool, sim: str
+) -> str:
     """What to do about it; empty where there is nothing."""
     if signal == "SIGKILL" and not was_killed:
         return OUT_OF_MEMORY if more_ooms else KILLED
+    if card is not None and not was_seen and card.progress.status not in OVER:
+        return CUT_SHORT
     if card is None or card.progress.status == "failed":
         said = "\n".join(lines)
         for signs, hint in SIGNS:

@@ -127,6 +127,7 @@ class RunningJob:
         self._end(
             reason_of(exit_code=code, signal=name, card=card, lines=lines, was_asked=self._ladder is not None, was_killed=killed),
             hint_of(
+                was_seen=code is not None,
                 signal=name,
                 card=card,
                 lines=lines,

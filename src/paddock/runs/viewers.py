@@ -35,14 +35,18 @@ class Wish:
 
 
 def wish_of(asked: Mapping[str, object], num_worlds: int) -> Wish:
-    """The wish in a line such as {"do": "subscribe", "worlds": [0, 3], "hz": 30, "focus": 3, "format": "binary"}."""
+    """The wish in a line such as {"do": "subscribe", "worlds": [0, 3], "hz": 30, "focus": 3, "format": "binary"}.
+
+    Which worlds may be left out: in binary it is all of them then, as a play shows itself.
+    """
 
     def is_world(world: object) -> bool:
         return type(world) is int and 0 <= world < num_worlds
 
-    worlds, hz, form = asked.get("worlds", [0]), asked.get("hz", 30), asked.get("format", "json")
+    hz, form = asked.get("hz", 30), asked.get("format", "json")
     if not isinstance(form, str) or form not in MAX_WATCHED:
         raise unknown("format", str(form)[:40], MAX_WATCHED)
+    worlds = asked.get("worlds", list(range(min(num_worlds, MAX_WATCHED[form]))) if form == "binary" else [0])
     if (
         not isinstance(worlds, list)
         or not all(is_world(world) for world in worlds)

@@ -20,6 +20,14 @@ const HAIR = 1;
 
 type Map1 = (value: number) => number;
 
+interface Pen {
+  ctx: CanvasRenderingContext2D;
+  toX: Map1;
+  toY: Map1;
+  thickness: number;
+  bands: boolean;
+}
+
 function scale(from: number, length: number, [low, high]: readonly [number, number], log: boolean): Map1 {
   if (!log) {
     const slope = length / (high - low);
@@ -39,11 +47,12 @@ export function drawLines(ctx: CanvasRenderingContext2D, lines: readonly Line[],
   ctx.clip();
   const many = lines.length > MANY;
   ctx.lineJoin = many ? "bevel" : "round";
-  for (const line of lines) drawLine(ctx, line, frame.x, toX, toY, many ? HAIR : thickness, !many);
+  const pen: Pen = { ctx, toX, toY, thickness: many ? HAIR : thickness, bands: !many };
+  for (const line of lines) drawLine(pen, line, frame.x);
   ctx.restore();
 }
 
-function drawLine(ctx: CanvasRenderingContext2D, line: Line, range: readonly [number, number], toX: Map1, toY: Map1, thickness: number, bands: boolean): void {
+function drawLine({ ctx, toX, toY, thickness, bands }: Pen, line: Line, range: readonly [number, number]): void {
   const [from, to] = windowOf(line.x, range);
   ctx.strokeStyle = ctx.fillStyle = line.colour;
   if (bands && line.low && line.high) {
@@ -58,19 +67,18 @@ function drawLine(ctx: CanvasRenderingContext2D, line: Line, range: readonly [nu
   ctx.globalAlpha = 1;
   ctx.lineWidth = thickness;
   ctx.stroke(trace(line.x, line.y, from, to, toX, toY));
-  if (to - from === 1 || (to - from <= 3 && line.x.length <= 2)) dots(ctx, line, from, to, toX, toY, thickness);
-}
-
-/** A value that stands alone would be a line without length. */
-function dots(ctx: CanvasRenderingContext2D, line: Line, from: number, to: number, toX: Map1, toY: Map1, thickness: number): void {
+  if (line.x.length > 2) return;
   for (let i = from; i < to; i++) {
-    ctx.beginPath();
+    ctx.beginPath(); // a value that stands alone would be a line without length
     ctx.arc(toX(line.x[i]!), toY(line.y[i]!), thickness * 1.6, 0, 2 * Math.PI);
     ctx.fill();
   }
 }
 
-/** A line; exported for those who check that no point is lost. Points of one column of pixels become a stroke from the lowest to the highest between the first and the last. */
+/**
+ * A line. Points of one column of pixels become a stroke from the lowest to the highest between the first and the last.
+ * Exported for the test that no point is lost.
+ */
 export function trace(xs: Float64Array, ys: Float64Array, from: number, to: number, toX: Map1, toY: Map1): Path2D {
   const path = new Path2D();
   let open = false;

@@ -17,6 +17,11 @@ export interface PlotOptions {
   onhover: (at: { x: number; y: number } | null) => void;
 }
 
+export interface Size {
+  width: number;
+  height: number;
+}
+
 type Range = [number, number];
 
 export class Plot {
@@ -36,20 +41,17 @@ export class Plot {
     this.plot.over.append(this.needle);
   }
 
-  /** Draw these; null for all of x. */
-  draw(lines: readonly Line[], range: Range | null): void {
+  /** Draw these as large as that; null for all of x. */
+  draw(lines: readonly Line[], range: Range | null, size: Size): void {
     this.lines = lines;
     this.x = range ?? this.wholeX();
     this.y = this.roomy(extentOf(lines, range, this.options.logY));
     this.plot.batch(() => {
+      if (size.width !== this.plot.width || size.height !== this.plot.height) this.plot.setSize(size);
       this.plot.setScale("x", { min: this.x[0], max: this.x[1] });
       this.plot.setScale("y", { min: this.y[0], max: this.y[1] });
       this.plot.redraw(false, true);
     });
-  }
-
-  resize(width: number, height: number): void {
-    if (width !== this.plot.width || height !== this.plot.height) this.plot.setSize({ width, height });
   }
 
   /** Put the needle where the mouse is on any chart. */
@@ -73,8 +75,10 @@ export class Plot {
   private settings(): uPlot.Options {
     const { logX, logY, axis, onhover } = this.options;
     const [ink, grid] = [themeColour("--faint", this.element), themeColour("--line", this.element)];
-    const looks: uPlot.Axis = { stroke: ink, font: "11px system-ui, sans-serif", ticks: { show: false }, grid: { stroke: grid, width: 1 } };
-    const said = axis === "time" ? (value: number) => duration(value).replace(/ (s|min|h|d)/g, "$1") : brief;
+    const looks: uPlot.Axis = { stroke: ink, font: "11px system-ui, sans-serif", gap: 4, ticks: { show: false }, grid: { stroke: grid, width: 1 } };
+    const sayX = axis === "time" ? (value: number) => duration(value).replace(/ (s|min|h|d)/g, "$1") : brief;
+    const bottom: uPlot.Axis = { ...looks, ...(logX && { splits: logSplits }), size: 26, space: 64, grid: { show: false }, values: said(sayX) };
+    const left: uPlot.Axis = { ...looks, ...(logY && { splits: logSplits }), size: roomFor, space: 30, values: said(short) };
     return {
       width: Math.max(120, this.element.clientWidth),
       height: Math.max(80, this.element.clientHeight),
@@ -84,10 +88,7 @@ export class Plot {
         x: { time: false, auto: false, distr: logX ? 3 : 1, range: () => this.x },
         y: { auto: false, distr: logY ? 3 : 1, range: () => this.y },
       },
-      axes: [
-        { ...looks, ...(logX && { splits: logSplits }), size: 26, gap: 4, space: 64, grid: { ...looks.grid!, show: false }, values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : said(tick))) },
-        { ...looks, ...(logY && { splits: logSplits }), size: (_, ticks) => Math.max(34, 12 + 6.4 * Math.max(0, ...(ticks ?? []).map((tick) => tick.length))), gap: 4, space: 30, values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : short(tick))) },
-      ],
+      axes: [bottom, left],
       series: [{}, { show: true, paths: () => null, points: { show: false } }],
       cursor: {
         x: false,
@@ -140,6 +141,11 @@ export class Plot {
     return [low - room, high + room];
   }
 }
+
+/** As wide as the longest number. */
+const roomFor = (_: uPlot, ticks: string[] | null) => Math.max(34, 12 + 6.4 * Math.max(0, ...(ticks ?? []).map(({ length }) => length)));
+
+const said = (say: (value: number) => string) => (_: uPlot, ticks: (number | null)[]) => ticks.map((tick) => (tick === null ? "" : say(tick)));
 
 const logSplits = (_: uPlot, __: number, low: number, high: number) => logTicks(low, high);
 

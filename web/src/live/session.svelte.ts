@@ -18,7 +18,7 @@ export interface Hud {
   age: number;
   total: number | null;
   speed: number | null;
-  /** Frames per second that arrive, and pictures per second that are drawn. */
+  /** Frames per second that arrive. */
   rate: number;
   dropped: number;
   /** From a frame's arrival to the screen, ms. */
@@ -39,13 +39,13 @@ export interface Ending {
 const HUD_MS = 200;
 const ENDING_MS = 4000;
 const REFUSED_MS = 6000;
-const BLANK: Hud = { envSteps: 0, stepsPerS: 0, age: 0, total: null, speed: null, rate: 0, dropped: 0, delay: 0, world: 0, success: null };
 
 export class ViewSession {
   doing = $state<Doing>("loading");
   /** Why it failed or is over. */
   reason = $state("");
-  hud = $state.raw<Hud>(BLANK);
+  /** null until the first frame. */
+  hud = $state.raw<Hud | null>(null);
   endings = $state.raw<Ending[]>([]);
   level = $state("full");
   play = $state.raw<PlayPush | null>(null);
@@ -63,8 +63,8 @@ export class ViewSession {
   private controlDt = 0.02;
   private hudDue = 0;
   private arrived = 0;
-  private arrivals = 0;
-  private rateSince = 0;
+  /** Typical time between two frames, ms. */
+  private between = 1000 / 30;
   private nextEnding = 1;
   private before: { age: number; total: number | null } = { age: 0, total: null };
   private closed = false;
@@ -145,8 +145,9 @@ export class ViewSession {
   }
 
   private received(frame: Frame): void {
-    this.arrived = performance.now();
-    this.arrivals++;
+    const now = performance.now();
+    if (this.arrived > 0) this.between += 0.15 * (Math.min(5000, now - this.arrived) - this.between);
+    this.arrived = now;
     try {
       this.viewer!.show(frame, this.arrived);
     } catch (error) {
@@ -174,17 +175,13 @@ export class ViewSession {
       age: (frame.ages[slot] ?? 0) * this.controlDt,
       total: tail.total ?? null,
       speed: tail.speed ?? null,
-      rate: now - this.rateSince < 3000 ? (1000 * this.arrivals) / (now - this.rateSince) : this.hud.rate,
+      rate: 1000 / this.between,
       dropped: tail.dropped,
       delay: now - this.arrived,
       world: tail.world,
       success: tail.success ?? null,
     };
     this.hudDue = now + HUD_MS;
-    if (now - this.rateSince > 1000) {
-      this.arrivals = 0;
-      this.rateSince = now;
-    }
   }
 
   /** What the frame before knew of the episode, as this one is of the next. */

@@ -6,7 +6,7 @@ import type { ViewSession } from "../live/session.svelte";
 import type { Hit } from "../scene/picking";
 
 /** How long a push by keys pulls, ms. */
-const PUSH_MS = 250;
+const PUSH_MS = 400;
 
 export type Place = [x: number, y: number, z: number];
 

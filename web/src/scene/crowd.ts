@@ -11,6 +11,7 @@ import { Motion } from "./motion";
 import { matrixOfPose } from "./quaternion";
 import { fixedBodies, type SceneModel } from "./scene_model";
 import { detailFor, heightsShape } from "./shapes";
+import { surfaceMaterial } from "./surface";
 import { Swarm } from "./swarm";
 
 export class Crowd {
@@ -24,6 +25,7 @@ export class Crowd {
   offsets: Float32Array = new Float32Array(2);
   private readonly kinematics: Kinematics;
   private readonly ground = new Group();
+  private readonly materials = { solid: surfaceMaterial(false), clear: surfaceMaterial(true) };
   private mocap = new Float64Array(0);
   private focusSlot = 0;
   private layout: Layout;
@@ -71,6 +73,7 @@ export class Crowd {
       shareGround: this.layout === "overlay",
       collision,
       radius: extent.radius,
+      materials: this.materials,
     });
     this.group.add(this.swarm.group);
     this.arrange();
@@ -176,6 +179,8 @@ export class Crowd {
 
   dispose(): void {
     this.swarm.dispose();
+    this.materials.solid.dispose();
+    this.materials.clear.dispose();
     for (const field of this.ground.children) (field as Mesh).geometry.dispose();
   }
 }

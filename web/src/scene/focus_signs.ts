@@ -23,7 +23,7 @@ interface Shown {
   accent: Color;
 }
 
-const CONTACT = [0.1, 0.75, 0.45, 1];
+const CONTACT = [0.98, 0.72, 0.12, 1];
 const from = new Vector3();
 const to = new Vector3();
 const body = new Matrix4();

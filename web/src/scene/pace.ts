@@ -12,6 +12,8 @@ export type Level = (typeof LEVELS)[number];
 
 /** A picture slower than this is slow, ms. */
 const SLOW = 55;
+/** A picture slower than this is drawn by the processor: nothing but the least will help, ms. */
+const HOPELESS = 600;
 /** How many just slow pictures in a row are too many; a very slow one counts more. */
 const PATIENCE = 12;
 /** Pictures after a change that take long for another reason: shapes are made, shaders compiled. */
@@ -47,16 +49,15 @@ export class Pace {
   drawn(now: number, flowing: boolean): boolean {
     const took = now - this.last;
     this.last = now;
+    const isForgiven = this.forgiven > 0;
+    if (isForgiven) this.forgiven--;
     if (!flowing) return false; // it rested in between
     this.took = took;
-    if (this.forgiven > 0) {
-      this.forgiven--;
-      return false;
-    }
+    if (isForgiven) return false;
     this.slow = took > SLOW ? this.slow + Math.min(PATIENCE / 2, took / SLOW) : Math.max(0, this.slow - 1);
     if (this.pinned || this.slow < PATIENCE || this.level === LEVELS.length - 1) return false;
     this.slow = 0;
-    this.level++;
+    this.level = took > HOPELESS ? LEVELS.length - 1 : this.level + 1;
     return true;
   }
 

@@ -1,6 +1,6 @@
 /** Robots of one model, drawn together: one instanced mesh per moving body, and one for all that never moves. */
 
-import { DynamicDrawUsage, Group, InstancedBufferAttribute, InstancedMesh, Matrix4, type BufferGeometry } from "three";
+import { DynamicDrawUsage, Group, InstancedBufferAttribute, InstancedMesh, Matrix4, type BufferGeometry, type Material } from "three";
 
 import { bodyShape, isVisible } from "./body_shapes";
 import { isGround } from "./extent";
@@ -8,10 +8,7 @@ import { Kinematics, POSE } from "./kinematics";
 import { matrixOfPose, type Numbers } from "./quaternion";
 import { fixedBodies, type SceneModel } from "./scene_model";
 import type { Detail } from "./shapes";
-import { surfaceMaterial, TINT } from "./surface";
-
-const solid = surfaceMaterial(false);
-const clear = surfaceMaterial(true);
+import { TINT } from "./surface";
 
 interface Part {
   /** Its row among the poses; -1 for what stands still. */
@@ -30,6 +27,7 @@ export interface SwarmOptions {
   collision: boolean;
   /** Size of a robot, m. */
   radius: number;
+  materials: { solid: Material; clear: Material };
 }
 
 export class Swarm {
@@ -37,10 +35,12 @@ export class Swarm {
   readonly count: number;
   private readonly parts: Part[] = [];
   private readonly shareGround: boolean;
+  private readonly materials: SwarmOptions["materials"];
 
   constructor(model: SceneModel, options: SwarmOptions) {
     this.count = options.count;
     this.shareGround = options.shareGround;
+    this.materials = options.materials;
     const { json } = model;
     const fixed = fixedBodies(json);
     const rest = new Kinematics(json).pose(new Float64Array(json.home), 0);
@@ -63,7 +63,7 @@ export class Swarm {
     const count = body < 0 && this.shareGround ? 1 : this.count;
     const tint = new InstancedBufferAttribute(new Float32Array(count * 4), 4);
     shape.setAttribute(TINT, tint);
-    const mesh = new InstancedMesh(shape, transparent ? clear : solid, count);
+    const mesh = new InstancedMesh(shape, transparent ? this.materials.clear : this.materials.solid, count);
     mesh.instanceMatrix.setUsage(DynamicDrawUsage);
     mesh.frustumCulled = false; // its robots are anywhere
     mesh.castShadow = !transparent;

@@ -240,6 +240,7 @@ export class Viewer {
     this.stage.dispose();
     this.signs.dispose();
     this.renderer.dispose();
+    this.renderer.forceContextLoss(); // a browser keeps but a few
     if (window.__paddock?.scene === this.counters) delete window.__paddock.scene;
   }
 }

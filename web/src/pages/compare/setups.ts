@@ -1,6 +1,7 @@
 // Several runs side by side: what they were told differently, what to call them, which differ by their seed alone.
 
 import type { RunDetail, RunRow } from "../../generated/messages";
+import { setting } from "../../format";
 import { nameOf } from "../../ui/status";
 import { flat } from "../run/config";
 
@@ -38,11 +39,14 @@ export function groupKey({ settings }: Compared): string {
   return JSON.stringify([...settings].filter(([name]) => !ASIDE.has(name)).sort());
 }
 
+/** How long a run goes on says less of it than the rest. */
+const rank = ({ name }: Differing) => (name === "steps" || name === "minutes" ? 1 : 0);
+
 /** Its title, or its task where not all have the same; then what sets it apart from the others. */
 export function labelOf({ row, settings }: Compared, differences: readonly Differing[], withSeed: boolean): string {
   const named = row.title || differences.some(({ name }) => name === "task");
-  const apart = differences.filter(({ name }) => !ASIDE.has(name) && name !== "task");
-  const said = apart.slice(0, 2).map(({ name }) => `${name === "preset" ? "" : `${name.split(".").at(-1)} `}${String(settings.get(name))}`);
+  const apart = differences.filter(({ name }) => !ASIDE.has(name) && name !== "task").sort((a, b) => rank(a) - rank(b));
+  const said = apart.slice(0, 2).map(({ name }) => `${name === "preset" ? "" : `${name.split(".").at(-1)} `}${setting(settings.get(name))}`);
   const parts = [...(named ? [nameOf(row)] : []), ...said, ...(withSeed ? [`seed ${row.seed}`] : [])];
   return parts.join(", ") || nameOf(row);
 }
