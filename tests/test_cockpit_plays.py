@@ -11,7 +11,7 @@ import paddock
 from brief_tasks import BRIEF_CARTPOLE
 from cockpit_rig import Line, Visitor, served, wait
 from paddock.configuring import TrainConfig
-from paddock.learn.ppo import PpoConfig
+from paddock.learn.ppo_config import PpoConfig
 from paddock.runs.frames import Frame
 from paddock.runs.frames import unpack as unpack_frame
 
