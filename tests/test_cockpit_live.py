@@ -241,12 +241,12 @@ def test_a_reader_who_sleeps_gets_everything_later_and_delays_nobody(root: Path,
         for line in (slow, quick):
             line.say(do="follow", run=A, cursor={})
         many = {f"a/rather/long/name/of/a/scalar/{i}": 0.1 * i for i in range(400)}
-        for step in range(500):
+        for step in range(250):
             telemetry.scalars(step, many)
             if step % 50 == 0:
                 telemetry.flush()
         telemetry.flush()
-        count = 400 * 500
+        count = 400 * 250
         assert len(set(points_of(gather(quick, A, has(count), 60)))) == count
         points = points_of(gather(slow, A, has(count), 60))
         assert len(points) == len(set(points)) == count
