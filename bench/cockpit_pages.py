@@ -99,7 +99,7 @@ def _redraw(root: Path) -> tuple[float, float]:
         found = []
         for _ in range(REDRAWS):
             ms = page.get_by_label("log y").evaluate(REDRAW)
-            found.append((float(ms), float(chart.get_attribute("data-draw-ms") or "nan")))
+            found.append((float(ms), float(_draw_ms(page) or "nan")))
         return median(ms for ms, _ in found), median(ms for _, ms in found)
 
 
@@ -107,7 +107,11 @@ def _settled(page: Page) -> None:
     """Every curve has come: the chart is drawn no more."""
     before, calm = "", 0
     while calm < 10:
-        now = page.locator("[data-scalar=loss]").get_attribute("data-draw-ms") or ""
+        now = _draw_ms(page)
         calm = calm + 1 if now == before and now else 0
         before = now
         page.wait_for_timeout(200)
+
+
+def _draw_ms(page: Page) -> str:
+    return page.locator("[data-scalar=loss] [data-draw-ms]").get_attribute("data-draw-ms") or ""

@@ -219,3 +219,22 @@ def test_a_damaged_run_is_listed_and_says_so(root: Path, visitor: Visitor, field
     assert visitor.json(f"/c/runs/{run.name}")["card"] is None
     assert visitor.rows()[A]["status"] == "finished"
     shutil.rmtree(run)
+
+
+def test_a_damaged_record_is_said_and_harms_no_other(root: Path, visitor: Visitor) -> None:
+    run = root / "20261103-120000-damaged-s0-cccc"
+    shutil.copytree(root / B, run)
+    content = bytearray((run / "telemetry.db").read_bytes())
+    content[8192:] = bytes(len(content) - 8192)
+    (run / "telemetry.db").write_bytes(content)
+    wait(lambda: run.name in visitor.rows())
+    for path in ("series?names=loss", "episodes", "events", "steps?world=3"):
+        reply = visitor.get(f"/c/runs/{run.name}/{path}")
+        assert reply.status in (200, 400, 404, 409), (path, reply)
+        assert reply.status == 200 or "cannot be read" in reply.error or "unknown" in reply.error or "not recorded" in reply.error
+    assert visitor.json(f"/c/runs/{run.name}")["card"]
+    with visitor.socket() as line:
+        line.say(do="follow", run=run.name, cursor={})
+        line.say(do="follow", run=B)
+        line.until(lambda message: message["kind"] == "log" and message["run"] == B)
+    shutil.rmtree(run)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Awaitable, Callable
 from dataclasses import fields, is_dataclass
 from typing import TypeVar
@@ -77,6 +78,12 @@ async def _refused(request: Request, refusal: Exception) -> Response:
     return answer(Refusal(error=str(refusal)), status=status)
 
 
+async def _unreadable(request: Request, refusal: Exception) -> Response:
+    """A damaged record, or a run that was moved while it was read."""
+    why = f"that cannot be read just now: {refusal}. Look at the list of runs, then try again."
+    return answer(Refusal(error=why[:2000]), status=409)
+
+
 async def _too_much(request: Request, refusal: Exception) -> Response:
     return answer(Refusal(error=TOO_MUCH), status=413)
 
@@ -96,6 +103,8 @@ async def _fault(request: Request, fault: Exception) -> Response:
 HANDLERS: dict[type[Exception] | int, Handler] = {
     PaddockError: _refused,
     TooMuch: _too_much,
+    OSError: _unreadable,
+    sqlite3.Error: _unreadable,
     HTTPException: _no_such_way,
     500: _fault,
 }

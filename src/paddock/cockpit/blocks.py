@@ -6,6 +6,7 @@ of 8, then block after block, column after column.
 
 from __future__ import annotations
 
+import sqlite3
 import struct
 from collections.abc import Sequence
 from pathlib import Path
@@ -40,7 +41,7 @@ def series_of(run: str, file: Path, names: Sequence[str], *, points: int, first:
     try:
         with TelemetryReader(file) as reader:
             return [_scalar(reader, run, name, points=points, first=first, last=last) for name in names]
-    except PaddockError as refusal:
+    except (PaddockError, sqlite3.Error) as refusal:
         return [_without(run, name, str(refusal)) for name in names]
 
 

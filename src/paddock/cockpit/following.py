@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -119,9 +118,10 @@ class _Tail:
         """One round: what is new to those who are up to date, then a piece to each who is behind."""
         try:
             await self._tell_all()
-        except (PaddockError, OSError, sqlite3.Error) as refusal:  # moved away, or not written by this Paddock
+        except Exception as refusal:  # every kind, moved away or damaged: if this ended silently, a page would wait for ever
+            why = str(refusal) if isinstance(refusal, PaddockError) else f"its record cannot be read: {refusal}"
             for follower in self.followers:
-                follower.outbox.put(encode(TroublePush(about="follow", run=follower.run, error=str(refusal))))
+                follower.outbox.put(encode(TroublePush(about="follow", run=follower.run, error=why)))
             self.followers.clear()
 
     async def _tell_all(self) -> None:
@@ -148,6 +148,8 @@ class _Tail:
             _push(follower, _body(NOTHING, [], self._head, live=True))
             return
         read = await self._in_thread(lambda: self._read_between(follower.place or self._head, self._head))
+        if follower not in self.followers:  # it has left meanwhile, and may have come back as another
+            return
         if read is None:
             follower.outbox.put(encode(RewoundPush(run=follower.run)))
             follower.place = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -62,14 +63,14 @@ def _detail(row: RunRow, card: RunCard | None, run: RunFolder | None) -> RunDeta
 
 
 def _recorded(run: RunFolder | None) -> tuple[tuple[str, ...], tuple[int, ...], tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Scalars, worlds, columns of steps, terms and causes in the record; none where there is no record yet."""
+    """Scalars, worlds, columns of steps, terms and causes in the record; none where there is no record that can be read."""
     try:
         if run is None:
             raise PaddockError("it is packed")
         with TelemetryReader(run.telemetry) as reader:
             columns = reader.columns
             return tuple(reader.names()), tuple(reader.worlds()), columns.steps, columns.terms, columns.causes
-    except PaddockError:
+    except (PaddockError, sqlite3.Error):
         return (), (), (), (), ()
 
 
