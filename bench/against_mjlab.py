@@ -38,7 +38,7 @@ Row = dict[str, Any]
 
 def launch(python: str, script: str, paths: list[str], arguments: list[str]) -> list[Row]:
     """What one process tells; it fails as a whole or not at all."""
-    environment = os.environ | {"MJLAB_WARP_QUIET": "1", "PYTHONPATH": os.pathsep.join(paths)}
+    environment = os.environ | {"MUJOCO_GL": "disable", "MJLAB_WARP_QUIET": "1", "PYTHONPATH": os.pathsep.join(paths)}
     command = [python, str(ROOT / "bench" / script), *arguments]
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
@@ -131,6 +131,7 @@ def main() -> None:
             raw.append({side: start(side, is_first=number == 0) for side in order})
             found = {
                 "task": TASK,
+                "command": " ".join(["python", "bench/against_mjlab.py", *sys.argv[1:]]),
                 "device": _device(asked.device),
                 "versions": {side: raw[0][side][0]["versions"] for side in ("paddock", "mjlab")},
                 "settings": {name: value for name, value in settings.items() if name != "model"},
