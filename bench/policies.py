@@ -1,6 +1,7 @@
 """What a policy's network is worth: memory where velocities are hidden, a graph of joints, left-right symmetry; seed by seed.
 
     python bench/policies.py [--comparisons memory blind-walk graph symmetry] [--seeds 0 1 2] [--steps 2000000]
+    python bench/policies.py --sim gpu --steps 20000000 --comparisons graph symmetry blind-walk
 
 Each (task, net, seed) is a process of its own and trains by the task's preset with nothing changed but the network, for equal
 numbers of environment steps; then 100 episodes of the best checkpoint that training never saw. What is done already is not
@@ -49,21 +50,35 @@ class Job:
     net: str
     seed: int
     steps: int
+    sim: str
 
     @property
     def file(self) -> Path:
-        return DONE / f"{self.task}-{self.net}-s{self.seed}-{self.steps}.json"
+        return DONE / f"{self.task}-{self.net}-s{self.seed}-{self.steps}-{self.sim}.json"
+
+    @property
+    def evaluate_every(self) -> int:
+        """Updates; those of a GPU are of many more steps."""
+        return 25 if self.sim == "gpu" else 10
 
 
 def work(job: Job, threads: int) -> None:
     """Do one job, in this process."""
     run = train(
-        job.task, seed=job.seed, steps=job.steps, num_threads=threads, evaluate_every=10, ppo=NETS[job.net], runs_dir=DONE / "runs"
+        job.task,
+        seed=job.seed,
+        steps=job.steps,
+        sim=job.sim,
+        num_threads=threads,
+        evaluate_every=job.evaluate_every,
+        ppo=NETS[job.net],
+        runs_dir=DONE / "runs",
     )
     score, progress = run.evaluate(episodes=EPISODES), run.card.progress
     assert score.success is not None
     success = _curve(run, "evaluation/success")
-    row: dict[str, Any] = {"task": job.task, "net": job.net, "seed": job.seed, "steps": job.steps, "machine": machine()}
+    row: dict[str, Any] = {"task": job.task, "net": job.net, "seed": job.seed, "steps": job.steps, "sim": job.sim}
+    row |= {"machine": torch.cuda.get_device_name() if job.sim == "gpu" else machine()}
     row |= {"threads": threads, "minutes": round(progress.seconds / 60, 2), "success": score.success.value}
     row |= {"return": round(score.mean_return, 2), "measures": {name: round(value, 4) for name, value in score.measures.items()}}
     row |= {"half_way": next((step for step, share in success if share >= 0.5), None)}
@@ -81,7 +96,7 @@ def gather() -> None:
     """Put what is done into the table."""
     rows = [json.loads(file.read_text()) for file in sorted(DONE.glob("*.json"))]
     old = json.loads(TABLE.read_text())["rows"] if TABLE.exists() else []
-    kept = {(row["task"], row["net"], row["seed"], row["steps"]): row for row in [*old, *rows]}
+    kept = {(row["task"], row["net"], row["seed"], row["steps"], row.get("sim", "cpu")): row for row in [*old, *rows]}
     TABLE.write_text(json.dumps({"torch": torch.__version__, "rows": [kept[key] for key in sorted(kept)]}, indent=1) + "\n")
 
 
@@ -91,11 +106,12 @@ def main() -> None:
     parser.add_argument("--nets", nargs="+", choices=list(NETS), default=list(NETS))
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     parser.add_argument("--steps", type=int, default=2_000_000)
+    parser.add_argument("--sim", default="cpu")
     parser.add_argument("--threads", type=int, default=0, help="of physics and learning; 0 takes every usable core")
     parser.add_argument("--here", action="store_true", help="do it in this process; for one job")
     asked = parser.parse_args()
     jobs = {
-        Job(task=task, net=net, seed=seed, steps=asked.steps): name
+        Job(task=task, net=net, seed=seed, steps=asked.steps, sim=asked.sim): name
         for seed in asked.seeds
         for name, (task, nets) in ((name, COMPARISONS[name]) for name in asked.comparisons)
         for net in nets
@@ -108,7 +124,7 @@ def main() -> None:
     for job, comparison in jobs.items():
         if not job.file.exists():
             words = ["--comparisons", comparison, "--nets", job.net, "--seeds", str(job.seed), "--steps", str(job.steps)]
-            words += ["--threads", str(asked.threads), "--here"]
+            words += ["--threads", str(asked.threads), "--sim", asked.sim, "--here"]
             subprocess.run([sys.executable, __file__, *words], check=True, stdout=subprocess.DEVNULL)
         row = json.loads(job.file.read_text())
         print(f"{job.task:<24} {job.net:<9} seed {job.seed}  success {row['success']:.2f}  in {row['minutes']} min", flush=True)

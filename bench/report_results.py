@@ -87,12 +87,40 @@ def gpu() -> list[str]:
         "everything that belongs to a control step, as one CUDA graph, beside a graph of the engine's plain steps alone. Resets, "
         "randomisation, observations and rewards are included.",
         "\n".join(lines),
+        *beside_mjlab(),
         f"Trained from scratch on one {found['gpu']}, then judged on the CPU sim (`python bench/gpu_learning.py`):",
         "\n".join(learned),
         f"`{parity['command']}`, commit {parity['commit']}: {parity['states']:,} states, {parity['states_in_contact']:,} of them "
         f"in contact; {parity['outliers_in_all']} beyond a tolerance after one control step. The worst of all: qpos "
         f"{worst['qpos']:.0e}, qvel {worst['qvel']:.0e}, sensors {worst['sensor']:.0e}, reward {worst['reward']:.0e}. Every flag "
         "was equal.",
+    ]
+
+
+def beside_mjlab() -> list[str]:
+    if not (RESULTS / "mjlab.json").exists():
+        return []
+    found = _read("mjlab")
+    lines = [
+        "| worlds | Paddock, env steps/s | mjlab | ratio | mjlab, friction drawn once | ratio | physics alone, Paddock | mjlab |"
+    ]
+    lines += ["|--:|--:|--:|--:|--:|--:|--:|--:|"]
+    for row in found["rows"]:
+        theirs = " | ".join(
+            f"{row[who]['env']:,} | {row[f'ratio to {who}']['median']:.2f}" for who in ("mjlab", "mjlab, friction drawn once")
+        )
+        physics = f"{row['paddock']['physics']:,} | {row['mjlab']['physics']:,}"
+        lines.append(f"| {row['num_worlds']:,} | {row['paddock']['env']:,} | {theirs} | {physics} |")
+    ours, theirs = found["versions"]["paddock"], found["versions"]["mjlab"]
+    apart = found["moved_alike"]
+    last = max(apart["worst"], key=int)
+    return [
+        f"`python bench/against_mjlab.py` on one {found['device']}: {found['task']} beside the same robot, solver settings, "
+        f"control rate and task in mjlab {theirs['mjlab']} (mujoco-warp {theirs['mujoco-warp']}; ours {ours['mujoco-warp']}), "
+        f"every launch a process of its own, in turns, {len(found['launches'])} of each, medians. mjlab's own tasks draw friction "
+        f"once and for all; ours, for every episode. {apart['worlds']} worlds moved by equal controls from equal states are "
+        f"{apart['worst'][last]:.0e} apart after {last} physics steps.",
+        "\n".join(lines),
     ]
 
 
