@@ -3,7 +3,7 @@
 import sqlite3
 import subprocess
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ def browser() -> Iterator[Browser]:
 
 def stored(run: Path, name: str) -> list[tuple[float, float]]:
     """Every point of a scalar, by a plain query."""
-    with sqlite3.connect(run / "telemetry.db") as database:
+    with closing(sqlite3.connect(run / "telemetry.db")) as database:
         query = "SELECT step, value FROM scalars WHERE name = (SELECT id FROM names WHERE name = ?) ORDER BY i"
         return [(float(step), value) for step, value in database.execute(query, (name,))]
 
