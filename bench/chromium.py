@@ -7,7 +7,11 @@ from contextlib import contextmanager
 from playwright.sync_api import Browser, sync_playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
-FLAGS = ("--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-dev-shm-usage")
+FLAGS = ("--no-sandbox", "--disable-dev-shm-usage")
+WITH_3D = ("--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
+"""WebGL on the processor."""
+WITHOUT_3D = ("--disable-gpu",)
+"""Canvases are painted as browsers paint them where there is no GPU, not by a GPU that is pretended."""
 
 
 def chromium() -> str | None:
@@ -16,10 +20,10 @@ def chromium() -> str | None:
 
 
 @contextmanager
-def browser() -> Iterator[Browser]:
+def browser(graphics: tuple[str, ...] = WITH_3D) -> Iterator[Browser]:
     """One with a fresh profile."""
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=chromium(), args=list(FLAGS))
+        started = playwright.chromium.launch(executable_path=chromium(), args=[*FLAGS, *graphics])
         try:
             yield started
         finally:

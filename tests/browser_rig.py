@@ -14,9 +14,13 @@ from chromium import chromium
 from playwright.sync_api import Browser, Page
 
 from cockpit_rig import Visitor
+from paddock.serving import CLIENT
 
 T = TypeVar("T")
-needs_chromium = pytest.mark.skipif(chromium() is None and os.environ.get("CI") != "true", reason="there is no Chromium here")
+is_ready = chromium() is not None and (CLIENT / "index.html").exists()
+needs_chromium = pytest.mark.skipif(
+    not is_ready and os.environ.get("CI") != "true", reason="no Chromium here, or no page: make web"
+)
 PATIENCE_S = 60.0
 """For what takes a moment, on a machine that does much else."""
 UNREACHABLE = ("ERR_CONNECTION", "WebSocket connection to", "ERR_EMPTY_RESPONSE", "ERR_SOCKET_NOT_CONNECTED")

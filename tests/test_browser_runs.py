@@ -4,6 +4,7 @@ import io
 import sqlite3
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +13,14 @@ from chromium import browser as open_browser
 from PIL import Image
 from playwright.sync_api import Browser, expect
 
-from brief_tasks import BRIEF_CARTPOLE
+import paddock
 from browser_rig import Visit, needs_chromium, training, visit
 from cockpit_rig import Visitor, serving
+from paddock.configuring import TrainConfig
+from paddock.learn.ppo_config import PpoConfig
 
 pytestmark = needs_chromium
-SMALL = (
+SMALL = [
     "--num-worlds",
     "16",
     "--num-threads",
@@ -30,7 +33,7 @@ SMALL = (
     "0",
     "--ppo.horizon",
     "16",
-)
+]
 
 
 @pytest.fixture(scope="module")
@@ -39,20 +42,20 @@ def browser() -> Iterator[Browser]:
         yield browser
 
 
-@pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("browser") / "runs"
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "runs"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def visitor(root: Path) -> Iterator[Visitor]:
-    with serving(root, "--port", "0", "--task", BRIEF_CARTPOLE) as (_, visitor):
+    with serving(root) as (_, visitor):
         yield visitor
 
 
 def first_of(run: Path, name: str) -> float:
     """When the first value of a scalar was written."""
-    with sqlite3.connect(run / "telemetry.db") as database:
+    with closing(sqlite3.connect(run / "telemetry.db")) as database:
         query = "SELECT min(time) FROM scalars WHERE name = (SELECT id FROM names WHERE name = ?)"
         return database.execute(query, (name,)).fetchone()[0]
 
@@ -144,7 +147,9 @@ def set_field(visit: Visit, name: str, value: str) -> None:
 
 
 def test_a_policy_is_played_with_and_what_is_pulled_moves(browser: Browser, visitor: Visitor, root: Path) -> None:
-    run = next(row["id"] for row in visitor.rows().values() if row["title"] == "of the form")
+    ppo = PpoConfig(horizon=8, epochs=1, minibatches=1, hidden=(8,))
+    config = TrainConfig(steps=64, num_worlds=8, num_threads=1, evaluate_episodes=1, ppo=ppo)
+    run = paddock.train("cartpole-balance", config=config, runs_dir=root).path.name
     with visit(browser, visitor) as player:
         player.go(f"run/{run}/play")
         player.until(lambda: (player.scene() or {}).get("draws", 0) > 3 and player.scene()["frames"] > 3)
