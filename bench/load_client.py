@@ -99,7 +99,7 @@ class ViewLane(threading.Thread):
         if self.frames == 0:
             self.began = time.monotonic()
         else:
-            self.dropped += seq - self._last - 1
+            self.dropped += max(0, seq - self._last - 1)  # it counts anew where the server had taken its line in
         self._last = seq
         self.frames += 1
         time.sleep(self._draw_s)

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from paddock.evaluation import acting
@@ -15,6 +15,7 @@ from paddock.judging import NUM_WORLDS, film_episode, judge, write_judgement
 from paddock.playing import agents_of
 from paddock.plots import plot_runs
 from paddock.scoring import show_all
+from paddock.stopping import stop_signals
 from paddock.terminal import progress, screen
 from paddock.trained import train
 from paddock.training_view import view_for
@@ -34,9 +35,9 @@ def run(out: Path = Path("out"), *, quick: bool = False, cockpit: bool | None = 
         screen().print(f"\n[bold]Watch it[/]  {address}", soft_wrap=True)
         _show(out, quick=quick)
         screen().print(f"\nThe cockpit is open: {address}\nCtrl-C ends it.", soft_wrap=True)
-        with suppress(KeyboardInterrupt):
-            while True:
-                time.sleep(3600)
+        with stop_signals() as heard:
+            while not heard():
+                time.sleep(0.2)
 
 
 @contextmanager
