@@ -101,8 +101,8 @@ def differing(whole: Path, run: Path) -> list[str]:
         return [f"its status is {ours.card().progress.status}"]
     found: list[str] = []
     if ours.checkpoints.steps() != theirs.checkpoints.steps():
-        return [f"checkpoints {ours.checkpoints.steps()}, not {theirs.checkpoints.steps()}"]
-    for step in ours.checkpoints.steps():
+        found.append(f"checkpoints {ours.checkpoints.steps()}, not {theirs.checkpoints.steps()}")
+    for step in sorted({*ours.checkpoints.steps()} & {*theirs.checkpoints.steps()}):
         mine, other = (read(folder.checkpoints.path(step)) for folder in (ours, theirs))
         names = sorted(mine.tensors.keys() | other.tensors.keys())
         wrong = [name for name in names if not _equal(mine.tensors.get(name), other.tensors.get(name))]

@@ -21,7 +21,7 @@ from paddock.evaluation import FIRST_EVALUATION_SEED
 from paddock.following import follow
 from paddock.inspecting import written
 from paddock.learn.crew import Crew, join
-from paddock.learn.ppo_config import net_of
+from paddock.learn.ppo_config import check_net, net_of
 from paddock.making import make
 from paddock.messages import GitState, RunSetup
 from paddock.platforms import this_platform
@@ -59,7 +59,7 @@ def start(
     found = with_randomization(found, settled.randomize)
     env = _classroom(found, settled, crew)
     with torch.random.fork_rng(devices=[]):  # what cannot be learned is refused before there is a run
-        net_of(env, settled.ppo, crew=crew)
+        check_net(net_of(env, settled.ppo), env, settled.ppo, crew=crew)
     source, content = source_of(task)
     setup = RunSetup(
         format=FORMAT,

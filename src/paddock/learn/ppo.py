@@ -20,7 +20,7 @@ from paddock.learn.compiled import compiled
 from paddock.learn.crew import ALONE, Crew
 from paddock.learn.nets.pictures import as_bytes
 from paddock.learn.normalizer import Normalizer
-from paddock.learn.ppo_config import PpoConfig, net_of
+from paddock.learn.ppo_config import PpoConfig, check_net, net_of
 from paddock.learn.precision import matmuls
 from paddock.learn.returns import advantages
 from paddock.learn.rollout import Rollout
@@ -43,7 +43,8 @@ class Ppo:
         """What the order of samples is drawn from: apart from actions, whose noise no number of processes may change."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)  # torch initialises weights from its global generator only
-            self.policy = net_of(env, config, crew=crew).to(env.device)
+            self.policy = net_of(env, config).to(env.device)
+        check_net(self.policy, env, config, crew=crew)
         self.learning_rate = config.learning_rate
         self._adam = Adam(self.policy)
         self._improve = compiled(self._descend) if config.compiled else self._descend

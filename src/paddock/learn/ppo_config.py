@@ -74,9 +74,9 @@ class PpoConfig:
     one thread, and pays where the physics leaves a core idle in between."""
 
 
-def net_of(env: Env, config: PpoConfig, *, crew: Crew = ALONE) -> ActorCritic:
-    """The networks that the config names, for an environment; refuses what cannot be taught there."""
-    policy = build(
+def net_of(env: Env, config: PpoConfig) -> ActorCritic:
+    """The networks that the config names, for an environment."""
+    return build(
         env,
         config.net,
         hidden=config.hidden,
@@ -85,11 +85,10 @@ def net_of(env: Env, config: PpoConfig, *, crew: Crew = ALONE) -> ActorCritic:
         node_size=config.node_size,
         symmetry=config.symmetry,
     )
-    _check(config, policy, env, crew)
-    return policy
 
 
-def _check(config: PpoConfig, policy: ActorCritic, env: Env, crew: Crew) -> None:
+def check_net(policy: ActorCritic, env: Env, config: PpoConfig, *, crew: Crew = ALONE) -> None:
+    """Refuse what networks cannot be taught with, or not there."""
     for name in ("overlap", "compiled"):
         if getattr(config, name) and not crew.is_alone:
             raise PaddockError(f"ppo.{name} is for one process, and {crew.size} learn together here. Leave it off.")
