@@ -23,7 +23,7 @@ from paddock.replaying import open_recording, replay
 
 pytestmark = needs_chromium
 AT_ONCE_S = 2.0 if os.environ.get("CI") != "true" else 6.0
-"""From a number's first moment on disk to its place on the page. Where tests run side by side on two cores, browsers wait for them."""
+"""From a number's first moment on disk to its place on the page; where tests run side by side, browsers wait for them."""
 SMALL = ("--num-worlds=16", "--num-threads=1", "--steps=0", "--minutes=10", "--evaluate-every=0", "--ppo.horizon=16")
 
 
