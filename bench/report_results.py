@@ -17,6 +17,8 @@ def page() -> str:
         *learning(),
         *gpu(),
         *throughput(),
+        *profiles(),
+        *cockpit(),
         *recorder(),
         *telemetry(),
         *kills(),
@@ -252,6 +254,54 @@ def imported_learning() -> list[str]:
         "A walk succeeds where the velocity is off by less than a quarter of the fastest command on average, and nothing falls; "
         "a reach where the tool is within a fiftieth of the arm's length of its point for the last half second.",
         "\n".join(lines),
+    ]
+
+
+def profiles() -> list[str]:
+    found = _read("profiles")
+    parts = list(found["rows"][0]["us_per_step"])
+    lines = [
+        "| update | " + " | ".join(parts) + " | all but physics, of physics | env steps/s |",
+        "|---|" + "--:|" * (len(parts) + 2),
+    ]
+    for row in found["rows"]:
+        times = " | ".join(f"{row['us_per_step'][part]:.1f}" for part in parts)
+        name = "compiled" if row["compiled"] else "as it is"
+        lines.append(f"| {name} | {times} | {row['over_physics']:.2f} | {row['env_steps_per_s']:,} |")
+    return [
+        "## Where a training second goes",
+        f"`python bench/profiles.py`, {found['machine']}: {found['task']} by its preset, microseconds an environment step, medians "
+        f"of {found['rounds']} turns. `compiled` is `--ppo.compiled`. `paddock bench --profile TASK` shows the same of any task.",
+        "\n".join(lines),
+    ]
+
+
+def cockpit() -> list[str]:
+    cost, load = _read("cockpit_cost"), _read("cockpit_load")
+    under, pages, asked = load["load"], load["pages"], load["setting"]
+    lines = [
+        "| task | frames/s that came | processor time of calls and thread | wall time in the calls | us a frame | nobody watching |"
+    ]
+    lines += ["|---|--:|--:|--:|--:|--:|"]
+    for row in cost["costs"]:
+        lines.append(
+            f"| {row['task']} | {row['frames_per_s']:.0f} | {row['total']:.2%} | {row['calls_with_waits']:.2%} | "
+            f"{row['us_per_frame']:.0f} | {row['nobody']:.4%} |"
+        )
+    told, delay, memory = under["points_told"], under["delay_ms"], under["memory_mb"]
+    return [
+        "## The cockpit",
+        f"`python bench/cockpit_cost.py`, {cost['machine']['cpu']}, {cost['machine']['cores']} cores: what a viewer of "
+        f"{cost['setting']['watched']} robots costs a training, in shares of its wall time.",
+        "\n".join(lines),
+        f"`python bench/cockpit_load.py`, {load['machine']['cpu']}, {load['machine']['cores']} cores: {asked['runs']} processes "
+        f"wrote {under['points_written']:,} points in {under['seconds'] / 60:.0f} minutes, {under['points_per_s']:,.0f} a second, "
+        f"and {asked['clients']} clients followed all of them: each was told {min(told):,} to {max(told):,}, and "
+        f"{under['unequal_curves']} curves differed from what is on disk. Median delay {delay['median']} ms. The server took "
+        f"{under['server_cores']:.2f} of a core, {under['server_cores_at_most']:.2f} at most; its memory was {memory[0]:.0f} MB "
+        f"early and {memory[-1]:.0f} MB at the end.",
+        f"A list of 1,000 runs is on the page after {pages['list_page_s']:.1f} s, and after {pages['list_again_s'] * 1000:.0f} ms "
+        f"when it is asked for again. A chart of 100 series of 10,000 points is drawn anew in {pages['redraw_ms']:.0f} ms.",
     ]
 
 
