@@ -119,7 +119,7 @@ def physics(num_worlds: int, setting: Setting) -> Update:
 
 def contenders() -> dict[str, Contender]:
     found: dict[str, Contender] = {
-        "paddock, 128 worlds, compiled, overlap": partial(ours, 128, compiled=True, overlap=True),
+        **{f"paddock, {n} worlds, compiled, overlap": partial(ours, n, compiled=True, overlap=True) for n in (128, 256, 512)},
         "paddock, 128 worlds, compiled": partial(ours, 128, compiled=True),
         "paddock, 128 worlds": partial(ours, 128, compiled=False),
     }
