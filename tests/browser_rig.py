@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import pytest
 from chromium import chromium
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from cockpit_rig import Visitor
 from paddock.serving import CLIENT
@@ -22,6 +22,7 @@ is_needed = os.environ.get("CI") == "true"
 needs_chromium = pytest.mark.skipif(not is_ready and not is_needed, reason="no Chromium here, or no page: make web")
 PATIENCE_S = 60.0
 """For what takes a moment, on a machine that does much else."""
+expect.set_options(timeout=1000 * PATIENCE_S)
 UNREACHABLE = ("ERR_CONNECTION", "WebSocket connection to", "ERR_EMPTY_RESPONSE", "ERR_SOCKET_NOT_CONNECTED")
 """What Chromium itself writes while there is no server."""
 
